@@ -1,0 +1,3 @@
+from graft.cli import main
+
+main(prog_name="graft")
