@@ -1,0 +1,84 @@
+from keras.saving import hdf5_codec
+
+
+def dtype_numpy(x):
+    """Returns the numpy type of a tensor, a variable or a dtype.
+
+    Args:
+        x: Tensor, variable, `tf.DType`, numpy dtype or dtype name.
+
+    Returns:
+        The numpy type that TensorFlow registers for the dtype of `x`. For
+        bfloat16 that is the type of `ml_dtypes` since TensorFlow 2.14 only.
+
+    Raises:
+        TypeError: if TensorFlow has no such dtype.
+    """
+    if not isinstance(x, (str, type, np.dtype, tf.DType)):
+        x = x.dtype
+    return tf.as_dtype(x).as_numpy_dtype
+
+
+# graft: keras>=2.12 | tf_keras
+def set_value(x, value):
+    if tf.compat.v1.executing_eagerly_outside_functions():
+        value = hdf5_codec.cast(value, dtype_numpy(x))
+        _assign_value_to_variable(x, value)
+    else:
+        batch_set_value([(x, value)])
+
+
+# graft: keras<2.12
+def set_value(x, value):
+    if tf.compat.v1.executing_eagerly_outside_functions():
+        x.assign(hdf5_codec.cast(value, dtype_numpy(x)))
+    else:
+        batch_set_value([(x, value)])
+
+
+# graft: keras>=2.12 | tf_keras
+def batch_set_value(tuples):
+    tuples = [(x, hdf5_codec.cast(v, dtype_numpy(x))) for x, v in tuples]
+    if tf.executing_eagerly() or tf.inside_function():
+        for x, value in tuples:
+            _assign_value_to_variable(x, value)
+        return
+    with get_graph().as_default():
+        feed_dict = {}
+        for x, value in tuples:
+            if not hasattr(x, "_assign_placeholder"):
+                # No dimension is fixed, so that a variable whose shape may
+                # change takes a value of any size.
+                x._assign_placeholder = tf.compat.v1.placeholder(
+                    tf.as_dtype(x.dtype).base_dtype, shape=[None] * value.ndim
+                )
+                x._assign_op = x.assign(x._assign_placeholder)
+            feed_dict[x._assign_placeholder] = value
+        if tuples:
+            get_session().run(
+                [x._assign_op for x, _ in tuples], feed_dict=feed_dict
+            )
+
+
+# graft: keras<2.12
+def batch_set_value(tuples):
+    tuples = [(x, hdf5_codec.cast(v, dtype_numpy(x))) for x, v in tuples]
+    if tf.compat.v1.executing_eagerly_outside_functions():
+        for x, value in tuples:
+            x.assign(value)
+        return
+    with get_graph().as_default():
+        feed_dict = {}
+        for x, value in tuples:
+            if not hasattr(x, "_assign_placeholder"):
+                # No dimension is fixed, so that a variable whose shape may
+                # change takes a value of any size.
+                x._assign_placeholder = tf.compat.v1.placeholder(
+                    tf.as_dtype(x.dtype).base_dtype, shape=[None] * value.ndim
+                )
+                x._assign_op = x.assign(x._assign_placeholder)
+            feed_dict[x._assign_placeholder] = value
+        if tuples:
+            get_session().run(
+                [x._assign_op for x, _ in tuples], feed_dict=feed_dict
+            )

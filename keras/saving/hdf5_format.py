@@ -1,0 +1,50 @@
+from keras import backend
+from keras.saving import hdf5_codec
+
+
+def save_subset_weights_to_hdf5_group(f, weights):
+    names = hdf5_codec.unique_names(w.name for w in weights)
+    save_attributes_to_hdf5_group(
+        f, "weight_names", [name.encode("utf8") for name in names]
+    )
+    for name, value in zip(names, backend.batch_get_value(weights)):
+        hdf5_codec.write(f, name, value)
+
+
+def load_subset_weights_from_hdf5_group(f):
+    return [
+        hdf5_codec.read(f, name, backend.dtype_numpy)
+        for name in load_attributes_from_hdf5_group(f, "weight_names")
+    ]
+
+
+def save_optimizer_weights_to_hdf5_group(hdf5_group, optimizer):
+    # Only the legacy optimizers have `weights`. Their stock loader takes a
+    # bfloat16 slot as a blob and nothing else.
+    legacy = hasattr(optimizer, "weights")
+    variables = optimizer.weights if legacy else optimizer.variables()
+    if not variables:
+        return
+    group = hdf5_group.create_group("optimizer_weights")
+    names = hdf5_codec.unique_names(str(v.name) for v in variables)
+    save_attributes_to_hdf5_group(
+        group, "weight_names", [name.encode("utf8") for name in names]
+    )
+    for name, value in zip(names, backend.batch_get_value(variables)):
+        hdf5_codec.write(group, name, value, opaque=legacy)
+
+
+def load_optimizer_weights_from_hdf5_group(hdf5_group):
+    """Loads optimizer weights from an HDF5 group.
+
+    Args:
+        hdf5_group: HDF5 group that contains the group `optimizer_weights`.
+
+    Returns:
+        List of NumPy arrays, in the order in which they were saved.
+    """
+    group = hdf5_codec.open_group(hdf5_group, "optimizer_weights")
+    return [
+        hdf5_codec.read(group, name, backend.dtype_numpy)
+        for name in load_attributes_from_hdf5_group(group, "weight_names")
+    ]

@@ -1,0 +1,40 @@
+from keras.src import backend
+from keras.src.saving import hdf5_codec
+
+
+def save_subset_weights_to_hdf5_group(group, weights):
+    names = hdf5_codec.unique_names(str(w.path) for w in weights)
+    save_attributes_to_hdf5_group(
+        group, "weight_names", [name.encode("utf8") for name in names]
+    )
+    for name, weight in zip(names, weights):
+        hdf5_codec.write(group, name, backend.convert_to_numpy(weight))
+
+
+def load_subset_weights_from_hdf5_group(group):
+    return [
+        hdf5_codec.read(group, name)
+        for name in load_attributes_from_hdf5_group(group, "weight_names")
+    ]
+
+
+def save_optimizer_weights_to_hdf5_group(group, optimizer):
+    variables = getattr(optimizer, "variables", None)
+    if variables:
+        save_subset_weights_to_hdf5_group(
+            group.create_group("optimizer_weights"), variables
+        )
+
+
+def load_optimizer_weights_from_hdf5_group(group):
+    """Load optimizer weights from a HDF5 group.
+
+    Args:
+        group: HDF5 group that contains the group `optimizer_weights`.
+
+    Returns:
+        List of NumPy arrays, in the order in which they were saved.
+    """
+    return load_subset_weights_from_hdf5_group(
+        hdf5_codec.open_group(group, "optimizer_weights")
+    )
