@@ -42,7 +42,7 @@ def tree(
     """Writes the grafted package of RELEASE into DIRECTORY."""
     target = table().release(release)
     files = upstream.files(target, find_links)
-    overlay = [file for file in load() if tests or not file.is_test]
+    overlay = [file for file in load(table().new) if tests or not file.is_test]
     changes = graft_tree(files.get, target, overlay)
     for path, data in {**files, **changes}.items():
         if ".dist-info/" not in path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +23,7 @@ class OverlayFile:
 
     Args:
         path: Its path in the overlay, from `keras/` on.
-        source: Its text without a first line that limits the file.
+        source: Its text, without a first line that limits the file.
         new: Whether it is a whole new module.
         ranges: All of these must hold a release that the file serves.
     """
@@ -46,8 +47,15 @@ class OverlayFile:
         return all(r.serves(target.name, target.version) for r in self.ranges)
 
 
-def load(directory: Path = OVERLAY) -> Iterator[OverlayFile]:
-    """Reads every Python file below `directory`, in sorted order."""
+def load(
+    new: Collection[str], directory: Path = OVERLAY
+) -> Iterator[OverlayFile]:
+    """Reads every Python file below `directory`, in sorted order.
+
+    Args:
+        new: Paths, from `keras/` on, of modules that upstream does not have.
+        directory: The overlay.
+    """
     for path in sorted(directory.rglob("*.py")):
         relative = path.relative_to(directory).as_posix()
         if path.name == "__init__.py":
@@ -55,20 +63,18 @@ def load(directory: Path = OVERLAY) -> Iterator[OverlayFile]:
                 f"keras/{relative}: the overlay holds no `__init__.py`.",
                 remedy="give the file another name",
             )
-        yield parse_file(f"keras/{relative}", path.read_text(encoding="utf-8"))
+        name = f"keras/{relative}"
+        yield parse_file(name, path.read_text(encoding="utf-8"), name in new)
 
 
-def parse_file(path: str, text: str) -> OverlayFile:
-    """Splits off a first line `# graft: [new] [range]`."""
+def parse_file(path: str, text: str, new: bool = False) -> OverlayFile:
+    """Splits off a first line that limits the whole file to a range."""
     first, _, rest = text.partition("\n")
-    if not first.startswith(MARK):
-        first, rest = "", text
-    words = first[len(MARK) :].split()
-    new = words[:1] == ["new"]
-    limit = " ".join(words[1:] if new else words)
-    ranges = [Range(limit)] if limit else []
+    ranges = []
+    if first.startswith(MARK):
+        ranges, text = [Range(first[len(MARK) :].strip())], rest.lstrip("\n")
     if path.startswith("keras/src/"):
         ranges.append(KERAS_3)
     elif not new:
         ranges.append(KERAS_2)
-    return OverlayFile(path, rest.lstrip("\n"), new, tuple(ranges))
+    return OverlayFile(path, text, new, tuple(ranges))

@@ -124,6 +124,11 @@ class Table:
     def default(self) -> str:
         return self.data["default"]
 
+    @property
+    def new(self) -> frozenset[str]:
+        """The overlay's files that upstream does not have."""
+        return frozenset(self.data["new"])
+
     def facts(self, name: str, version: str) -> dict[str, Any]:
         """Merges the facts of every range that holds the release."""
         merged: dict[str, Any] = {}

@@ -165,7 +165,8 @@ def _not_a_definition(
         f"{path} replaces upstream definitions but holds something else.",
         expected="functions, classes of methods, imports, a module docstring",
         received=module.code_for_node(statement).strip().split("\n")[0],
-        remedy="put new code into a module marked `# graft: new`",
+        remedy="put new code into a module that graft/releases.toml lists "
+        "under `new`",
     )
 
 

@@ -89,8 +89,9 @@ def _check_new(
 ) -> None:
     if source is not None and source != code.encode():
         raise OverlayError(
-            f"{file.path} is marked new, but {target} has {path}.",
-            remedy="rename it, or drop `# graft: new` to replace definitions",
+            f"{file.path} is listed as new, but {target} has {path}.",
+            remedy="rename it; or take it off `new` in graft/releases.toml "
+            "if it replaces definitions",
         )
 
 
@@ -100,8 +101,8 @@ def _no_module(
     return MissingTargetError(
         f"{file.path} has no upstream module in {target}.",
         expected=path,
-        remedy="add a move to graft/releases.toml, limit the file with "
-        "`# graft: RANGE` in its first line, or mark it `# graft: new`",
+        remedy="in graft/releases.toml add a move, or list a new module under "
+        "`new`; or limit the file with `# graft: RANGE` in its first line",
     )
 
 
