@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import click
 
+from graft import checkout
 from graft import upstream
 from graft.errors import GraftError
-from graft.overlay import load
-from graft.releases import table
-from graft.tree import graft_tree
+from graft.errors import UnknownReleaseError
+from graft.project import Project
+from graft.project import write
+from graft.releases import Release
+from graft.releases import parse
+from graft.review import Body
+from graft.review import difference
+from graft.review import unreviewed
+
+DIRECTORY = click.Path(path_type=Path, file_okay=False)
 
 
 class _Group(click.Group):
@@ -24,29 +33,185 @@ class _Group(click.Group):
 
 
 @click.group(cls=_Group)
-@click.option("--find-links", multiple=True, help="A folder of wheels.")
+@click.option(
+    "--find-links",
+    multiple=True,
+    metavar="DIRECTORY",
+    help="Look for upstream wheels there first; may be repeated.",
+)
+@click.option(
+    "--overlay",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    help="Graft this overlay instead of keras/.",
+)
 @click.pass_context
-def main(context: click.Context, find_links: tuple[str, ...]) -> None:
-    """Grafts the overlay in keras/ onto upstream Keras."""
-    context.obj = find_links
+def main(
+    context: click.Context,
+    find_links: tuple[str, ...],
+    overlay: Path | None,
+) -> None:
+    """Puts the overlay in keras/ into upstream Keras.
+
+    RELEASE is written name==version, for example tf_keras==2.21.0.
+    """
+    context.obj = Project(find_links=find_links)
+    if overlay:
+        context.obj.directory = overlay
 
 
 @main.command()
 @click.argument("release")
-@click.argument("directory", type=click.Path(path_type=Path))
+@click.argument("directory", type=DIRECTORY)
 @click.option("--tests", is_flag=True, help="Include the overlay's tests.")
 @click.pass_obj
-def tree(
-    find_links: tuple[str, ...], release: str, directory: Path, tests: bool
-) -> None:
-    """Writes the grafted package of RELEASE into DIRECTORY."""
-    target = table().release(release)
-    files = upstream.files(target, find_links)
-    overlay = [file for file in load(table().new) if tests or not file.is_test]
-    changes = graft_tree(files.get, target, overlay)
+def tree(project: Project, release: str, directory: Path, tests: bool) -> None:
+    """Writes the whole grafted package into DIRECTORY."""
+    target = project.table.release(release)
+    files = project.files(target)
+    changes = project.changes(target, files, tests)
     for path, data in {**files, **changes}.items():
         if ".dist-info/" not in path:
-            destination = directory / path
-            destination.parent.mkdir(parents=True, exist_ok=True)
-            destination.write_bytes(data)
+            write(directory / path, data)
     click.echo(f"{target}: {len(changes)} files grafted")
+
+
+@main.command()
+@click.argument("release")
+@click.argument("directory", type=DIRECTORY)
+@click.pass_obj
+def tests(project: Project, release: str, directory: Path) -> None:
+    """Writes the overlay's tests only, to run with an installed fork."""
+    target = project.table.release(release)
+    changes = project.changes(target, project.files(target), tests=True)
+    chosen = {p: d for p, d in changes.items() if p.endswith("_test.py")}
+    for path, data in chosen.items():
+        write(directory / path, data)
+    click.echo(f"{target}: {len(chosen)} tests")
+
+
+@main.command()
+@click.argument("release")
+@click.option(
+    "-o",
+    "--output",
+    type=DIRECTORY,
+    default=Path("dist"),
+    help="Where the wheel goes; dist by default.",
+)
+@click.pass_obj
+def wheel(project: Project, release: str, output: Path) -> None:
+    """Builds a wheel of the fork."""
+    click.echo(project.wheel(project.table.release(release), output))
+
+
+@main.command()
+@click.argument(
+    "directory",
+    metavar="CHECKOUT",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+)
+@click.pass_obj
+def apply(project: Project, directory: Path) -> None:
+    """Changes a clean git checkout of keras or tf-keras in place."""
+    written = checkout.apply(directory, project)
+    for path in written:
+        click.echo(path)
+    click.echo(f"{len(written)} files changed")
+
+
+@main.command()
+@click.argument("releases", metavar="[RELEASE]...", nargs=-1)
+@click.pass_obj
+def check(project: Project, releases: tuple[str, ...]) -> None:
+    """Grafts releases without writing anything; all of them by default."""
+    failed = 0
+    for release in _chosen(project, releases):
+        try:
+            changes = project.changes(release, project.files(release), True)
+            for path, data in changes.items():
+                compile(data, path, "exec", dont_inherit=True)
+            click.echo(f"{release}: {len(changes)} files")
+        except GraftError as error:
+            failed += 1
+            click.echo(f"{release}: {error}", err=True)
+    if failed:
+        raise click.ClickException(f"{failed} releases cannot be grafted")
+
+
+@main.command("releases")
+@click.pass_obj
+def list_releases(project: Project) -> None:
+    """Lists the releases in the table."""
+    for release in project.table:
+        click.echo(
+            f"{release!s:18} python{release.python:13} "
+            f"tensorflow{release.tensorflow}"
+        )
+
+
+@main.command()
+@click.argument("releases", metavar="[RELEASE]...", nargs=-1)
+@click.option("--accept", is_flag=True, help="Record them as reviewed.")
+@click.pass_obj
+def review(project: Project, releases: tuple[str, ...], accept: bool) -> None:
+    """Shows the upstream bodies that the overlay replaces unreviewed.
+
+    A RELEASE may be one that the table lacks; --accept then adds it.
+    """
+    chosen = [_release_or_new(project, text) for text in releases]
+    chosen = chosen or list(project.table)
+    found = [body for release in chosen for body in project.bodies(release)]
+    groups = unreviewed(found, project.reviewed)
+    known = _known(project, found) if groups else []
+    for group in groups.values():
+        names = ", ".join(str(body.target) for body in group)
+        click.echo(f"{group[0].path}: {group[0].qualname} in {names}")
+        click.echo(difference(group[0], known))
+        known.append(group[0])
+    click.echo(f"{len(groups)} bodies to review")
+    if accept:
+        _accept(project, chosen, found, complete=not releases)
+
+
+def _accept(
+    project: Project,
+    releases: list[Release],
+    found: list[Body],
+    complete: bool,
+) -> None:
+    project.reviewed.accept(found)
+    if complete:
+        project.reviewed.keep_only(found)
+    project.reviewed.write()
+    for release in releases:
+        project.table.add(release)
+
+
+def _known(project: Project, found: list[Body]) -> list[Body]:
+    """Returns the reviewed bodies of the table's releases."""
+    seen = {str(body.target) for body in found}
+    others = [r for r in project.table if str(r) not in seen]
+    found = found + [b for other in others for b in project.bodies(other)]
+    return [
+        body
+        for body in found
+        if project.reviewed.holds(body.path, body.qualname, body.fingerprint)
+    ]
+
+
+def _chosen(project: Project, releases: tuple[str, ...]) -> list[Release]:
+    if not releases:
+        return list(project.table)
+    return [project.table.release(text) for text in releases]
+
+
+def _release_or_new(project: Project, text: str) -> Release:
+    """Looks a release up, or describes it by the wheel that there is."""
+    try:
+        return project.table.release(text)
+    except UnknownReleaseError:
+        name, version = parse(text)
+        target = project.table.target(name, version)
+        data = upstream.fetch(target, project.find_links)
+        sha256 = hashlib.sha256(data).hexdigest()
+        return project.table.describe(name, version, sha256)

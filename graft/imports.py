@@ -63,9 +63,7 @@ def bound_name(alias: cst.ImportAlias) -> str:
     return get_full_name_for_node(alias.name).split(".")[0]
 
 
-def with_name(
-    alias: cst.ImportAlias, name: str, bound: str
-) -> cst.ImportAlias:
+def with_name(alias: cst.ImportAlias, name: str, bound: str) -> cst.ImportAlias:
     """Gives an alias another imported name and keeps the name it binds."""
     asname = None if name == bound else cst.AsName(name=cst.Name(bound))
     return alias.with_changes(name=dotted(name), asname=asname)
@@ -97,7 +95,9 @@ class ImportMapper(cst.CSTTransformer):
                 "between releases.",
                 remedy="write `from PACKAGE import MODULE`",
             )
-        return with_name(alias, map_module(name, self.target), bound_name(alias))
+        return with_name(
+            alias, map_module(name, self.target), bound_name(alias)
+        )
 
     def leave_ImportFrom(
         self, original_node: cst.ImportFrom, updated_node: cst.ImportFrom
@@ -198,8 +198,7 @@ def add_imports(
 
 def _section(node: ImportNode, target: Target) -> int:
     """Orders isort's sections."""
-    _, sort_name = _sort_key(node)
-    package = sort_name.split(".")[0]
+    package = _sort_key(node)[1].split(".")[0]
     if package == "__future__":
         return 0
     if package in sys.stdlib_module_names:
@@ -207,14 +206,15 @@ def _section(node: ImportNode, target: Target) -> int:
     return 3 if package in ("keras", target.root.split(".")[0]) else 2
 
 
-def _sort_key(node: ImportNode) -> tuple[bool, str]:
-    """Orders a section: `import x` first, then by name."""
-    if isinstance(node, cst.Import):
-        return False, get_full_name_for_node(node.names[0].name).lower()
+def _sort_key(node: ImportNode) -> tuple[bool, str, int, str]:
+    """Orders a section: `import x` first; in a module, classes first."""
     name = ""
     if not isinstance(node.names, cst.ImportStar):
         name = get_full_name_for_node(node.names[0].name)
-    return True, f"{module_of(node)}.{name}".lower()
+    if isinstance(node, cst.Import):
+        return False, name.lower(), 0, ""
+    kind = 0 if name.isupper() else 1 if name[:1].isupper() else 2
+    return True, module_of(node).lower(), kind, name.lower()
 
 
 def _insert(body: list[Statement], node: ImportNode, target: Target) -> None:
@@ -262,9 +262,7 @@ def _insert_before(
     lines = list(body[index].leading_lines)
     count = next((i for i, x in enumerate(lines) if x.comment), len(lines))
     blank = [cst.EmptyLine(indent=False)] if blank_between else []
-    body[index] = body[index].with_changes(
-        leading_lines=blank + lines[count:]
-    )
+    body[index] = body[index].with_changes(leading_lines=blank + lines[count:])
     body.insert(index, line.with_changes(leading_lines=lines[:count]))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import sys
 from collections.abc import Iterator
 from collections.abc import Mapping
@@ -172,6 +171,18 @@ class Table:
         for text in self.data["wheels"]:
             yield self.release(text)
 
+    def add(self, release: Release) -> None:
+        """Adds a row, below the last of the same distribution."""
+        if str(release) in self.data["wheels"]:
+            return
+        self.data["wheels"][str(release)] = release.sha256
+        lines = self.path.read_text(encoding="utf-8").splitlines()
+        start = f'"{release.name}=='
+        rows = [i for i, line in enumerate(lines) if line.startswith(start)]
+        row = f'"{release}" = "{release.sha256}"'
+        lines.insert(rows[-1] + 1 if rows else len(lines), row)
+        self.path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
 
 def parse(text: str) -> tuple[str, str]:
     """Splits `name==version`, with the name as wheels spell it."""
@@ -187,8 +198,3 @@ def parse(text: str) -> tuple[str, str]:
             received=text,
         )
     return normalised(name), canonical
-
-
-@functools.lru_cache(maxsize=1)
-def table() -> Table:
-    return Table()

@@ -14,9 +14,10 @@ from graft.transform import Guard
 from graft.transform import graft
 from graft.transform import overlay_module
 from graft.transform import parse
+from graft.transform import replacements
 
 Read = Callable[[str], "bytes | None"]
-GuardFor = Callable[[OverlayFile, Target], Guard]
+GuardFor = Callable[[OverlayFile, Target], "Guard | None"]
 NOTICE = "# This file was {} by the bfloat16 fork of Keras.\n"
 
 
@@ -49,6 +50,8 @@ def graft_tree(
             if not tests_upstream:
                 continue
         text = _grafted(file, source, path, target, guard_for)
+        if text is None:
+            continue
         if notice:
             text = with_notice(text, "added" if file.new else "changed")
         changes[path] = text.encode()
@@ -61,11 +64,14 @@ def _grafted(
     path: str,
     target: Target,
     guard_for: GuardFor | None,
-) -> str:
+) -> str | None:
+    """Returns the text of a grafted file, or None if nothing is grafted."""
     overlay = overlay_module(file, target)
     if file.new:
         code = overlay.code
         _check_new(file, source, code, path, target)
+    elif not replacements(overlay, target, file.path)[0]:
+        return None
     elif source is None:
         raise _no_module(file, path, target)
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import io
 import os
@@ -11,11 +12,15 @@ import tempfile
 import zipfile
 from collections.abc import Iterator
 from collections.abc import Sequence
+from importlib import metadata
 from pathlib import Path
 
 from graft.errors import HashMismatchError
 from graft.errors import NotFoundError
 from graft.releases import Release
+from graft.releases import Target
+
+INSTALLERS = ("INSTALLER", "REQUESTED", "direct_url.json", "uv_cache.json")
 
 
 def cache_directory() -> Path:
@@ -23,17 +28,24 @@ def cache_directory() -> Path:
     return Path(base) / "keras-graft"
 
 
-def wheel_bytes(release: Release, find_links: Sequence[str] = ()) -> bytes:
-    """Returns the verified bytes of a release's wheel."""
-    for directory in _local_directories(find_links):
-        for path in sorted(directory.glob(f"{release.distribution}-*.whl")):
-            return verified(path.read_bytes(), release, str(path))
-    return verified(_download(release, find_links), release, "the index")
-
-
 def files(release: Release, find_links: Sequence[str] = ()) -> dict[str, bytes]:
-    """Returns the wheel's files by path."""
-    with zipfile.ZipFile(io.BytesIO(wheel_bytes(release, find_links))) as wheel:
+    """Returns the files of a release by path, all of them verified.
+
+    Without a wheel, an installed stock distribution of that very version will
+    do, if every file is what its RECORD says.
+    """
+    try:
+        data = verified(fetch(release, find_links), release)
+    except NotFoundError:
+        found = installed(release)
+        if found is None:
+            raise
+        return found
+    return unpacked(data)
+
+
+def unpacked(data: bytes) -> dict[str, bytes]:
+    with zipfile.ZipFile(io.BytesIO(data)) as wheel:
         return {
             name: wheel.read(name)
             for name in sorted(wheel.namelist())
@@ -41,14 +53,23 @@ def files(release: Release, find_links: Sequence[str] = ()) -> dict[str, bytes]:
         }
 
 
-def verified(data: bytes, release: Release, origin: str) -> bytes:
+def fetch(release: Target, find_links: Sequence[str] = ()) -> bytes:
+    """Returns the bytes of a release's wheel, which the caller verifies."""
+    for directory in _local_directories(find_links):
+        for path in sorted(directory.glob(f"{release.distribution}-*.whl")):
+            return path.read_bytes()
+    return _download(release, find_links)
+
+
+def verified(data: bytes, release: Release) -> bytes:
     received = hashlib.sha256(data).hexdigest()
     if received != release.sha256:
         raise HashMismatchError(
-            f"The wheel of {release} from {origin} is not the pinned one.",
+            f"The wheel of {release} is not the pinned one.",
             expected=f"sha256 {release.sha256}",
             received=f"sha256 {received}",
-            remedy="delete it and fetch it anew; do not use it",
+            remedy=f"delete it from {cache_directory()} and from the folders "
+            "of --find-links and PIP_FIND_LINKS",
         )
     return data
 
@@ -63,7 +84,7 @@ def _local_directories(find_links: Sequence[str]) -> Iterator[Path]:
     yield cache_directory()
 
 
-def _download(release: Release, find_links: Sequence[str]) -> bytes:
+def _download(release: Target, find_links: Sequence[str]) -> bytes:
     with tempfile.TemporaryDirectory() as directory:
         # `===`, since `==` also accepts the fork's own local versions.
         command = [sys.executable, "-m", "pip", "download", "--quiet"]
@@ -80,14 +101,44 @@ def _download(release: Release, find_links: Sequence[str]) -> bytes:
                 remedy="put it into a folder and name that folder in "
                 "--find-links or PIP_FIND_LINKS",
             )
-        return _cached(wheels[0], release)
+        return _cached(wheels[0])
 
 
-def _cached(wheel: Path, release: Release) -> bytes:
-    data = verified(wheel.read_bytes(), release, "the index")
+def _cached(wheel: Path) -> bytes:
+    data = wheel.read_bytes()
     directory = cache_directory()
     directory.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=directory, delete=False) as file:
         file.write(data)
     os.replace(file.name, directory / wheel.name)
+    return data
+
+
+def installed(release: Release) -> dict[str, bytes] | None:
+    """Reads an installed stock distribution of exactly this version."""
+    try:
+        distribution = metadata.distribution(release.name)
+    except metadata.PackageNotFoundError:
+        return None
+    if distribution.version != release.version:
+        return None
+    found = {}
+    for path in distribution.files or ():
+        # What has no hash was made by the installer.
+        if path.hash and "/" in str(path) and path.name not in INSTALLERS:
+            found[path.as_posix()] = _recorded(path, release)
+    return found
+
+
+def _recorded(path: metadata.PackagePath, release: Release) -> bytes:
+    data = path.read_binary()
+    digest = hashlib.new(path.hash.mode, data).digest()
+    received = base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+    if received != path.hash.value:
+        raise HashMismatchError(
+            f"{path} of the installed {release} was changed.",
+            expected=f"{path.hash.mode} {path.hash.value}",
+            received=received,
+            remedy=f"reinstall {release}, or provide its wheel",
+        )
     return data
