@@ -32,8 +32,7 @@ def apply(directory: Path, project: Project) -> list[str]:
         target,
         project.overlay(tests=True),
         project.reviewed.guard_for,
-        tests_upstream=True,
-        notice=False,
+        pull_request=True,
     )
     _check_clean(directory, changes)
     missing = [p for p in changes if _current(directory, p) != changes[p]]
@@ -91,7 +90,7 @@ def _check_clean(directory: Path, changes: Mapping[str, bytes]) -> None:
     if foreign:
         raise CheckoutError(
             f"{directory} has changes that are not the overlay's.",
-            expected="a clean checkout, or one that this overlay was applied to",
+            expected="a clean checkout, or one with just this overlay applied",
             received=", ".join(foreign),
             remedy="commit or discard them first",
         )

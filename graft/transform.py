@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Union
 
 import libcst as cst
-from libcst import matchers
 
 from graft.errors import MissingTargetError
 from graft.errors import OverlappingRangesError
@@ -277,9 +276,45 @@ def merged(
     )
 
 
+def without_unused_imports(
+    module: cst.Module, source: bytes | None
+) -> cst.Module:
+    """Drops the imports that only the replaced bodies needed."""
+    if source is None:
+        return module
+    before = _names(parse(source, "upstream").body)
+    unused = before - _names(module.body)
+    body: list[Statement] = []
+    orphaned: list[cst.EmptyLine] = []
+    for statement in module.body:
+        node = import_in(statement)
+        if node and all(name in unused for name, _ in bindings(node)):
+            orphaned += statement.leading_lines
+            continue
+        lines = [*orphaned, *statement.leading_lines]
+        body.append(statement.with_changes(leading_lines=lines))
+        orphaned = []
+    return module.with_changes(body=body)
+
+
 def _names(nodes: Iterable[cst.CSTNode]) -> set[str]:
-    return {
-        name.value
-        for node in nodes
-        for name in matchers.findall(node, matchers.Name())
-    }
+    """Returns the names that are used, other than by imports."""
+    visitor = _UsedNames()
+    for node in nodes:
+        node.visit(visitor)
+    return visitor.found
+
+
+class _UsedNames(cst.CSTVisitor):
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: set[str] = set()
+
+    def visit_Name(self, node: cst.Name) -> None:
+        self.found.add(node.value)
+
+    def visit_Import(self, node: cst.Import) -> bool:
+        return False
+
+    def visit_ImportFrom(self, node: cst.ImportFrom) -> bool:
+        return False

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from collections.abc import Iterable
 
+import libcst as cst
+
 from graft.errors import MissingTargetError
 from graft.errors import OverlayError
 from graft.overlay import MARK
@@ -15,6 +17,7 @@ from graft.transform import graft
 from graft.transform import overlay_module
 from graft.transform import parse
 from graft.transform import replacements
+from graft.transform import without_unused_imports
 
 Read = Callable[[str], "bytes | None"]
 GuardFor = Callable[[OverlayFile, Target], "Guard | None"]
@@ -26,8 +29,7 @@ def graft_tree(
     target: Target,
     overlay: Iterable[OverlayFile],
     guard_for: GuardFor | None = None,
-    tests_upstream: bool = False,
-    notice: bool = True,
+    pull_request: bool = False,
 ) -> dict[str, bytes]:
     """Returns the files that the overlay changes or adds.
 
@@ -36,77 +38,75 @@ def graft_tree(
         target: What `read` reads from.
         overlay: The overlay's files.
         guard_for: Makes the guard of an overlay file.
-        tests_upstream: Whether upstream's tests are there. Wheels lack them,
-            and then the overlay's changes to them have nowhere to go.
-        notice: Whether each file says that it was changed.
+        pull_request: Whether the result goes to upstream: then upstream's
+            tests are there, its linter runs, and no file says that it was
+            changed.
     """
     changes: dict[str, bytes] = {}
     for file in overlay:
-        if not file.serves(target):
-            continue
         path = target.path(file.relative)
         source = read(path)
-        if file.is_test and not file.new and source is None:
-            if not tests_upstream:
-                continue
-        text = _grafted(file, source, path, target, guard_for)
-        if text is None:
+        # Wheels lack upstream's tests; changes to them have nowhere to go.
+        misses = file.is_test and not file.new and source is None
+        if not file.serves(target) or (misses and not pull_request):
             continue
-        if notice:
-            text = with_notice(text, "added" if file.new else "changed")
-        changes[path] = text.encode()
+        module = _grafted(file, source, target, guard_for)
+        if module is None:
+            continue
+        if pull_request:
+            module = without_unused_imports(module, source)
+        code = module.code
+        _check_marks(file, code)
+        if not pull_request:
+            code = with_notice(code, "added" if file.new else "changed")
+        changes[path] = code.encode()
     return changes
 
 
 def _grafted(
     file: OverlayFile,
     source: bytes | None,
-    path: str,
     target: Target,
     guard_for: GuardFor | None,
-) -> str | None:
-    """Returns the text of a grafted file, or None if nothing is grafted."""
+) -> cst.Module | None:
+    """Returns a grafted module, or None if nothing is grafted there."""
     overlay = overlay_module(file, target)
     if file.new:
-        code = overlay.code
-        _check_new(file, source, code, path, target)
-    elif not replacements(overlay, target, file.path)[0]:
+        _check_new(file, source, overlay.code, target)
+        return overlay
+    if not replacements(overlay, target, file.path)[0]:
         return None
-    elif source is None:
-        raise _no_module(file, path, target)
-    else:
-        guard = guard_for(file, target) if guard_for else None
-        upstream = parse(source, f"{target}: {path}")
-        code = graft(upstream, overlay, target, file.path, guard).code
+    if source is None:
+        raise _no_module(file, target)
+    guard = guard_for(file, target) if guard_for else None
+    upstream = parse(source, f"{target}: {target.path(file.relative)}")
+    return graft(upstream, overlay, target, file.path, guard)
+
+
+def _check_marks(file: OverlayFile, code: str) -> None:
     if MARK in code:
         raise OverlayError(
             f"{file.path} holds a `{MARK}` comment that limits nothing.",
             expected="one directly above a definition, or in the first line",
         )
-    return code
 
 
 def _check_new(
-    file: OverlayFile,
-    source: bytes | None,
-    code: str,
-    path: str,
-    target: Target,
+    file: OverlayFile, source: bytes | None, code: str, target: Target
 ) -> None:
     if source is not None and source != code.encode():
         raise OverlayError(
-            f"{file.path} is listed as new, but {target} has {path}.",
+            f"{file.path} is listed as new, but {target} has one, too: "
+            f"{target.path(file.relative)}.",
             remedy="rename it; or take it off `new` in graft/releases.toml "
             "if it replaces definitions",
         )
 
 
-def _no_module(
-    file: OverlayFile, path: str, target: Target
-) -> MissingTargetError:
+def _no_module(file: OverlayFile, target: Target) -> MissingTargetError:
     return MissingTargetError(
         f"{file.path} has no upstream module in {target}.",
-        expected=path,
+        expected=target.path(file.relative),
         remedy="in graft/releases.toml add a move, or list a new module under "
         "`new`; or limit the file with `# graft: RANGE` in its first line",
     )

@@ -20,7 +20,7 @@ from graft.releases import Release
 # Neither zip nor gzip can hold anything earlier.
 EARLIEST = 315532800
 CLASSIFIER = "Classifier: Private :: Do Not Upload"
-NOTE = " (with complete bfloat16 support, not an upstream release)"
+NOTE = " (fork with bfloat16 in HDF5)"
 
 
 def fork_version(release: Release) -> str:

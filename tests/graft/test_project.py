@@ -1,0 +1,211 @@
+import hashlib
+import subprocess
+import sys
+
+import pytest
+from conftest import CODEC
+from conftest import STORE
+from conftest import write_files
+from conftest import write_upstream_wheel
+
+from graft import checkout
+from graft import errors
+from graft.overlay import load
+from graft.project import Project
+from graft.review import Reviewed
+from graft.review import difference
+from graft.review import unreviewed
+
+NOTICE = "# This file was {} by the bfloat16 fork of Keras.\n"
+
+
+def test_overlay_files_and_the_notice(project, release):
+    changes = project.changes(release, project.files(release), tests=True)
+    assert sorted(changes) == [
+        "tf_keras/src/saving/codec.py",
+        "tf_keras/src/saving/codec_test.py",
+        "tf_keras/src/saving/store.py",
+    ]
+    store = changes["tf_keras/src/saving/store.py"].decode()
+    rule = "# ==========\n"
+    assert store.startswith(f"# Licence.\n{rule}{NOTICE.format('changed')}")
+    assert "from tf_keras.src.saving import codec\n" in store
+    codec = changes["tf_keras/src/saving/codec.py"].decode()
+    assert codec == NOTICE.format("added") + CODEC
+
+
+def test_wheels_leave_tests_out(project, release):
+    changes = project.changes(release, project.files(release))
+    assert "tf_keras/src/saving/codec_test.py" not in changes
+
+
+def replace_in_store(project, wheels, before, after):
+    """Lets upstream publish another body under the same version."""
+    assert before in STORE
+    text = STORE.format(root="tf_keras.src").replace(before, after)
+    wheel = write_upstream_wheel(
+        wheels, "2.21.0", {"tf_keras/src/saving/store.py": text}
+    )
+    digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    project.table.data["wheels"]["tf_keras==2.21.0"] = digest
+    return project.table.release("tf_keras==2.21.0")
+
+
+def test_comment_upstream_needs_no_review(project, wheels):
+    release = replace_in_store(project, wheels, "a file.", "the file.")
+    assert project.changes(release, project.files(release))
+
+
+def test_one_altered_token_needs_review(project, wheels):
+    release = replace_in_store(project, wheels, "load(path)", "load(path, 1)")
+    with pytest.raises(errors.NotReviewedError) as caught:
+        project.changes(release, project.files(release))
+    message = str(caught.value)
+    for part in ("store.py: read", "tf_keras==2.21.0", "graft review"):
+        assert part in message
+
+
+def test_review_shows_and_accepts(project, wheels, release):
+    known = project.bodies(release)
+    release = replace_in_store(project, wheels, "load(path)", "load(path, 1)")
+    found = project.bodies(release)
+    ((key, group),) = unreviewed(found, project.reviewed).items()
+    assert key[:2] == ("keras/saving/store.py", "read")
+    shown = difference(group[0], known)
+    assert "-    return backend.load(path)\n" in shown
+    assert "+    return backend.load(path, 1)\n" in shown
+    project.reviewed.accept(found)
+    project.reviewed.write()
+    project.reviewed = Reviewed(project.reviewed.path)
+    assert not unreviewed(found, project.reviewed)
+    assert not unreviewed(known, project.reviewed)
+    assert project.changes(release, project.files(release))
+
+
+def test_review_forgets_what_is_not_replaced(project, release):
+    project.reviewed.keep_only([])
+    assert unreviewed(project.bodies(release), project.reviewed)
+
+
+@pytest.mark.parametrize(
+    "path, text, error, message",
+    [
+        ("moved.py", "def f():\n    pass\n", errors.MissingTargetError, "move"),
+        ("__init__.py", "", errors.OverlayError, "__init__"),
+        (
+            "saving/codec.py",
+            "'''Doc.'''\n\n\nx = 1\n# graft: keras\n",
+            errors.OverlayError,
+            "limits nothing",
+        ),
+    ],
+)
+def test_misplaced_overlay_file(project, release, path, text, error, message):
+    write_files(project.directory, {path: text})
+    with pytest.raises(error, match=message):
+        project.changes(release, project.files(release))
+
+
+def test_new_module_that_upstream_has(project, release, package):
+    project.table.data["new"].append("keras/saving/store.py")
+    with pytest.raises(errors.OverlayError, match="listed as new"):
+        project.changes(release, project.files(release))
+
+
+def test_files_and_definitions_of_other_releases_are_left_out(project, release):
+    write_files(
+        project.directory,
+        {
+            "a.py": "# graft: keras\n\ndef f():\n    pass\n",
+            "b.py": "'''Doc.'''\n\n\n# graft: keras\ndef f():\n    pass\n",
+            "src/c.py": "def f():\n    pass\n",
+        },
+    )
+    assert len(project.changes(release, project.files(release))) == 2
+
+
+def test_shared_module_goes_into_both_lines(project):
+    files = {f.path: f for f in load(project.table.new, project.directory)}
+    codec, store = (
+        files[f"keras/saving/{name}.py"] for name in ("codec", "store")
+    )
+    keras_3 = Project().table.release("keras==3.15.1")
+    assert codec.serves(keras_3) and not store.serves(keras_3)
+    assert keras_3.path(codec.relative) == "keras/src/saving/codec.py"
+
+
+@pytest.fixture
+def clone(tmp_path, project, package):
+    directory = tmp_path / "clone"
+    store = STORE.format(root="tf_keras")
+    version = '__version__ = "2.21.0"\n'
+    write_files(
+        directory,
+        {"tf_keras/__init__.py": version, "tf_keras/saving/store.py": store},
+    )
+    git(directory, "init", "-q")
+    commit(directory)
+    return directory
+
+
+def git(directory, *words):
+    identity = ["-c", "user.name=a", "-c", "user.email=a@b"]
+    subprocess.run(["git", *identity, *words], cwd=directory, check=True)
+
+
+def commit(directory):
+    git(directory, "add", "-A")
+    git(directory, "commit", "-qm", "x")
+
+
+def test_apply_twice(project, clone):
+    written = checkout.apply(clone, project)
+    assert written == [
+        "tf_keras/saving/codec.py",
+        "tf_keras/saving/codec_test.py",
+        "tf_keras/saving/store.py",
+    ]
+    store = (clone / "tf_keras/saving/store.py").read_text()
+    assert "from tf_keras.saving import codec\n" in store
+    assert "fork" not in store
+    assert checkout.apply(clone, project) == []
+    commit(clone)
+    assert checkout.apply(clone, project) == []
+
+
+def test_dirty_checkout(project, clone):
+    (clone / "tf_keras/__init__.py").write_text("x = 1\n")
+    with pytest.raises(errors.CheckoutError, match="tf_keras/__init__.py"):
+        checkout.apply(clone, project)
+
+
+def test_checkout_with_another_overlay_applied(project, clone):
+    checkout.apply(clone, project)
+    with open(clone / "tf_keras/saving/codec.py", "a") as file:
+        file.write("x = 1\n")
+    with pytest.raises(errors.CheckoutError, match="saving/codec.py"):
+        checkout.apply(clone, project)
+
+
+def test_wrong_checkout(project, tmp_path):
+    git(tmp_path, "init", "-q")
+    with pytest.raises(errors.CheckoutError, match="no git checkout of Keras"):
+        checkout.apply(tmp_path, project)
+
+
+def test_checkout_with_an_unknown_body(project, clone):
+    store = clone / "tf_keras/saving/store.py"
+    store.write_text(store.read_text().replace("load(path)", "load(0)"))
+    commit(clone)
+    with pytest.raises(errors.NotReviewedError, match="store.py: read"):
+        checkout.apply(clone, project)
+
+
+def test_command_line_shows_errors_without_traceback():
+    run = subprocess.run(
+        [sys.executable, "-m", "graft", "tree", "keras==9.9.9", "nowhere"],
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 1
+    assert run.stderr.startswith("Error: keras==9.9.9 is not in")
