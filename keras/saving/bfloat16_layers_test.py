@@ -7,10 +7,9 @@ bytes of the output.
 """
 
 import collections
-import contextlib
 import functools
 import gc
-import os
+import importlib
 import tempfile
 
 import numpy as np
@@ -19,25 +18,35 @@ from absl.testing import parameterized
 
 import keras
 from keras import layers
+from keras.saving.bfloat16_test_utils import BACKEND  # noqa: F401
+from keras.saving.bfloat16_test_utils import FILE_ROUTES
+from keras.saving.bfloat16_test_utils import IS_KERAS_3
+from keras.saving.bfloat16_test_utils import SIGNIFICANT_DIGITS
+from keras.saving.bfloat16_test_utils import VERSION
+from keras.saving.bfloat16_test_utils import arrays
+from keras.saving.bfloat16_test_utils import as_bits
+from keras.saving.bfloat16_test_utils import describe_difference
+from keras.saving.bfloat16_test_utils import fill_weights
+from keras.saving.bfloat16_test_utils import flat_layers
+from keras.saving.bfloat16_test_utils import global_policy
+from keras.saving.bfloat16_test_utils import outputs_of
+from keras.saving.bfloat16_test_utils import to_array
+from keras.saving.bfloat16_test_utils import to_tensor
 
-VERSION = tuple(int(part) for part in keras.__version__.split(".")[:2])
-IS_KERAS_3 = VERSION >= (3, 0)
-BACKEND = keras.backend.backend()
 # On these every entry of the table must exist, so that none outlives its layer.
 NEWEST_RELEASES = ((2, 21), (3, 15))
+
+if not IS_KERAS_3:
+    # Up to 2.12 Keras does not import this public layer by itself.
+    importlib.import_module(
+        layers.__name__.replace("layers", "feature_column.dense_features_v2")
+    )
 
 COMPUTE_DTYPES = {
     "bfloat16": "bfloat16",
     "mixed_bfloat16": "bfloat16",
     "float16": "float16",
     "float32": "float32",
-}
-# Significant binary digits, the implicit one included.
-SIGNIFICANT_DIGITS = {
-    "bfloat16": 8,
-    "float16": 11,
-    "float32": 24,
-    "float64": 53,
 }
 
 Tensor = collections.namedtuple("Tensor", "shape dtype high")
@@ -343,20 +352,6 @@ def exported_layers():
 PUBLIC_LAYERS = exported_layers()
 
 
-@contextlib.contextmanager
-def global_policy(policy):
-    """Makes `policy` the default of layers created in the block."""
-    if IS_KERAS_3:
-        set_policy = keras.mixed_precision.set_global_policy
-    else:
-        set_policy = keras.mixed_precision.policy.set_global_policy
-    set_policy(policy)
-    try:
-        yield
-    finally:
-        set_policy("float32")
-
-
 def input_dtype(tensor, policy):
     """What a user feeds: under a mixed policy, float32."""
     if tensor.dtype != "float":
@@ -397,156 +392,17 @@ def make_inputs(name, policy):
     return batch if len(batch) > 1 else batch[0]
 
 
-def to_tensor(array, dtype=None):
-    if dtype is None:
-        import tensorflow as tf
-
-        return tf.constant(array)
-    if IS_KERAS_3:
-        return keras.ops.cast(array, dtype)
-    return keras.backend.cast(keras.backend.constant(array), dtype)
-
-
-def to_array(tensor):
-    if not IS_KERAS_3 or BACKEND == "tensorflow":
-        return np.asarray(tensor.numpy())
-    return keras.ops.convert_to_numpy(tensor)
-
-
-def dtype_name(array_or_variable):
-    """The name of a dtype, whichever framework it comes from."""
-    dtype = array_or_variable.dtype
-    return getattr(dtype, "name", None) or str(dtype).rsplit(".", 1)[-1]
-
-
-def distinct_values(shape, dtype, start):
-    """Different positive numbers that use every digit `dtype` has.
-
-    The significands are odd, so storing one in a narrower type changes it.
-    """
-    odd_significands = 2 ** (SIGNIFICANT_DIGITS[dtype] - 2)
-    binades = 6
-    index = start + 1640531527 * np.arange(np.prod(shape, dtype="int64"))
-    binade, rest = np.divmod(
-        index % (binades * odd_significands), odd_significands
-    )
-    significand = 0.5 + (2 * rest + 1) / (4 * odd_significands)
-    return (significand * 0.5**binade).reshape(shape)
-
-
-def fill_weights(model):
-    """Gives every floating-point weight values of its own."""
-    for i, weight in enumerate(model.weights):
-        dtype = dtype_name(weight)
-        if dtype in SIGNIFICANT_DIGITS:
-            values = distinct_values(tuple(weight.shape), dtype, 41 * i)
-            weight.assign(to_tensor(values, dtype))
-    derive_state(model)
-
-
-def derive_state(model):
-    """Lets preprocessing layers see new weights, as every load does."""
-    for layer in flat_layers(model):
-        getattr(layer, "finalize_state", lambda: None)()
-
-
-def flat_layers(model):
-    return list(model._flatten_layers(include_self=False, recursive=True))
-
-
 def policies(model):
-    """Each layer's class and dtypes."""
+    """Each layer's class and dtypes; an input only has the dtype it gives."""
     return [
         (type(layer).__name__, layer.dtype, layer.compute_dtype)
+        if not isinstance(layer, layers.InputLayer)
+        else ("InputLayer", layer.dtype)
         for layer in flat_layers(model)
     ]
 
 
-def outputs_of(model, inputs):
-    outputs = model(inputs, training=False)
-    outputs = outputs if isinstance(outputs, (list, tuple)) else [outputs]
-    return [to_array(output) for output in outputs]
-
-
-def as_bits(arrays):
-    return [
-        (array.dtype.name, array.shape, array.tobytes()) for array in arrays
-    ]
-
-
-def describe_difference(what, before, after):
-    """A sentence on where two lists of `as_bits` differ, or an empty string."""
-    if len(before) != len(after):
-        return f"{len(before)} {what}s before, {len(after)} after"
-    for i, (old, new) in enumerate(zip(before, after)):
-        for part, x, y in zip(("dtype", "shape"), old, new):
-            if x != y:
-                return f"{what} {i}: {part} {x} became {y}"
-        if old[2] != new[2]:
-            return f"{what} {i}: the bytes differ"
-    return ""
-
-
-def load_model(path, **kwargs):
-    return keras.models.load_model(
-        path, custom_objects={"double": double}, compile=False, **kwargs
-    )
-
-
-def h5(model, fresh, folder):
-    """The whole model in the legacy HDF5 layout."""
-    path = os.path.join(folder, "model.h5")
-    model.save(path)
-    return load_model(path)
-
-
-def legacy_weights(model, fresh, folder):
-    """Weights from the legacy HDF5 layout; Keras 3 only reads those."""
-    path = os.path.join(folder, "model.h5")
-    if IS_KERAS_3:
-        model.save(path)
-    else:
-        model.save_weights(path)
-    loaded = fresh()
-    loaded.load_weights(path)
-    return loaded
-
-
-def weights_h5(model, fresh, folder):
-    """Weights in the HDF5 layout of the current saving library."""
-    path = os.path.join(folder, "model.weights.h5")
-    model.save_weights(path)
-    loaded = fresh()
-    loaded.load_weights(path)
-    return loaded
-
-
-def archive(model, fresh, folder):
-    """The whole model as a `.keras` archive."""
-    path = os.path.join(folder, "model.keras")
-    model.save(path, **ARCHIVE_ARGUMENTS)
-    return load_model(path, safe_mode=False)
-
-
-def arrays(model, fresh, folder):
-    """Weights as arrays in memory: the control, without a file."""
-    loaded = fresh()
-    loaded.set_weights(model.get_weights())
-    derive_state(loaded)
-    return loaded
-
-
-ROUTES = {
-    "h5": h5,
-    "legacy_weights": legacy_weights,
-    "weights_h5": weights_h5,
-    "keras": archive,
-    "arrays": arrays,
-}
-# The archive came with Keras 2.12, there only on request.
-ARCHIVE_ARGUMENTS = {"save_format": "keras_v3"} if VERSION == (2, 12) else {}
-if VERSION < (2, 12):
-    del ROUTES["keras"]
+ROUTES = {**FILE_ROUTES, "arrays": arrays}
 
 
 class RoundTrip:
@@ -574,7 +430,8 @@ class RoundTrip:
     def check(self, route):
         """Saves and loads by `route`; what comes back must be the same."""
         with tempfile.TemporaryDirectory() as folder:
-            loaded = ROUTES[route](self.model, self.fresh_model, folder)
+            with keras.utils.custom_object_scope({"double": double}):
+                loaded = ROUTES[route](self.model, self.fresh_model, folder)
         if policies(loaded) != policies(self.model):
             raise AssertionError(
                 f"policies {policies(self.model)} became {policies(loaded)}"
