@@ -11,6 +11,7 @@ needs no Keras.
 from __future__ import annotations
 
 import argparse
+import importlib
 import importlib.util
 import json
 import re
@@ -30,6 +31,17 @@ COLUMNS = {
 
 
 def load_module(path: Path) -> types.ModuleType:
+    """Imports a mapped test file, and what it shares with others beside it.
+
+    A stock Keras lacks that helper module, so its package is extended by the
+    folder of the test file.
+    """
+    helper = re.search(
+        r"^from (\S+)\.bfloat16_test_utils import", path.read_text(), re.M
+    )
+    if helper:
+        package = importlib.import_module(helper[1])
+        package.__path__.append(str(path.parent.resolve()))
     spec = importlib.util.spec_from_file_location("mapped_layers_test", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -52,7 +64,7 @@ def attempt(action, *arguments) -> str:
 
 
 def measure_layer(tests: types.ModuleType, name: str, policy: str) -> dict:
-    """Maps each column that this release has to a reason, empty if it passes."""
+    """Maps each step to the reason why it fails, or an empty string."""
     try:
         round_trip = tests.RoundTrip(name, policy)
     except Exception as error:
