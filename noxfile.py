@@ -1,0 +1,102 @@
+"""The project's sessions: `nox -l` lists them, `nox` runs the usual ones.
+
+One session a release builds the fork as a user does, `pip install .`, beside
+the TensorFlow and the Python that the release needs.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import nox
+from packaging.specifiers import SpecifierSet
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from graft.releases import Release  # noqa: E402
+from graft.releases import Table  # noqa: E402
+
+nox.needs_version = ">=2025.2.9"
+nox.options.default_venv_backend = "uv"
+# A Python that is not there is said so, and its sessions are not run.
+nox.options.error_on_missing_interpreters = False
+nox.options.sessions = [
+    "lint",
+    "tests",
+    "fork(keras==3.15.1)",
+    "fork(tf_keras==2.21.0)",
+    "fork(keras==2.15.0)",
+    "fork(keras==2.9.0)",
+]
+
+PYTHONS = ("3.11", "3.10", "3.12", "3.13")
+TOOL = ("click", "libcst", "packaging", "tomli")
+TESTING = ("absl-py", "h5py", "pytest", "pytest-xdist")
+
+# What these TensorFlows need and don't say. Their own limits came later.
+CONSTRAINTS = {
+    "tensorflow==2.9.*": ("numpy<2", "protobuf<3.20"),
+    "tensorflow==2.10.*": ("numpy<2", "protobuf<3.20"),
+    "tensorflow==2.11.*": ("numpy<2",),
+}
+
+
+def python_for(release: Release) -> str:
+    """The Python to run a release with: the first that it admits."""
+    admitted = SpecifierSet(release.python)
+    return next(p for p in PYTHONS if admitted.contains(f"{p}.99"))
+
+
+RELEASES = {str(release): release for release in Table()}
+@nox.session(python="3.11")
+def lint(session: nox.Session) -> None:
+    """Checks style and formatting."""
+    session.install("ruff==0.14.*")
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+
+
+@nox.session(python="3.11")
+def tests(session: nox.Session) -> None:
+    """Tests the tool, and every release of the table against the overlay."""
+    session.install(*TOOL, "pip", "pytest", "uv", "wheel")
+    session.run("python", "-m", "graft", "check")
+    session.run("pytest", "tests/graft", *session.posargs)
+
+
+@nox.session
+@nox.parametrize(
+    "python,release",
+    [(python_for(release), name) for name, release in RELEASES.items()],
+    ids=list(RELEASES),
+)
+def fork(session: nox.Session, release: str) -> None:
+    """Installs the fork for a release and runs everything against it."""
+    check_fork(session, RELEASES[release])
+
+
+def check_fork(session: nox.Session, release: Release) -> None:
+    install_fork(session, release)
+    session.run("python", "examples/issue_17069.py", release.name)
+    folder = Path(session.create_tmp()) / "overlay_tests"
+    shutil.rmtree(folder, ignore_errors=True)
+    session.run("python", "-m", "graft", "tests", str(release), str(folder))
+    session.run("pytest", "-n", str(os.cpu_count()), str(folder))
+    session.run(
+        "pytest",
+        "tests/test_stock_files.py",
+        env={"KERAS_MODULE": release.name},
+    )
+
+
+def install_fork(session: nox.Session, release: Release) -> None:
+    tensorflow = f"tensorflow{release.tensorflow}"
+    session.install(
+        tensorflow, *CONSTRAINTS.get(tensorflow, ()), *TOOL, *TESTING
+    )
+    session.install(
+        "--reinstall-package", release.name, ".", f"-Cupstream={release}"
+    )
