@@ -124,7 +124,7 @@ def apply(project: Project, directory: Path) -> None:
 @click.pass_obj
 def check(project: Project, releases: tuple[str, ...]) -> None:
     """Grafts releases without writing anything; all of them by default."""
-    failed = 0
+    errors: list[GraftError] = []
     for release in _chosen(project, releases):
         try:
             changes = project.changes(release, project.files(release), True)
@@ -132,10 +132,13 @@ def check(project: Project, releases: tuple[str, ...]) -> None:
                 compile(data, path, "exec", dont_inherit=True)
             click.echo(f"{release}: {len(changes)} files")
         except GraftError as error:
-            failed += 1
-            click.echo(f"{release}: {error}", err=True)
-    if failed:
-        raise click.ClickException(f"{failed} releases cannot be grafted")
+            errors.append(error)
+            click.echo(f"{release}: {str(error).splitlines()[0]}")
+    if errors:
+        raise click.ClickException(
+            f"{len(errors)} releases cannot be grafted, the first since\n"
+            f"{errors[0]}"
+        )
 
 
 @main.command("releases")
@@ -160,7 +163,18 @@ def review(project: Project, releases: tuple[str, ...], accept: bool) -> None:
     """
     chosen = [_release_or_new(project, text) for text in releases]
     chosen = chosen or list(project.table)
-    found = [body for release in chosen for body in project.bodies(release)]
+    errors: list[GraftError] = []
+    found = [b for r in chosen for b in project.bodies(r, errors)]
+    _show(project, found)
+    if accept:
+        _accept(project, chosen, found, complete=not (releases or errors))
+    if errors:
+        messages = sorted({str(error) for error in errors})
+        raise click.ClickException("\n".join(messages))
+
+
+def _show(project: Project, found: list[Body]) -> None:
+    """Prints each body to review once, with the releases that have it."""
     groups = unreviewed(found, project.reviewed)
     known = _known(project, found) if groups else []
     for group in groups.values():
@@ -169,8 +183,6 @@ def review(project: Project, releases: tuple[str, ...], accept: bool) -> None:
         click.echo(difference(group[0], known))
         known.append(group[0])
     click.echo(f"{len(groups)} bodies to review")
-    if accept:
-        _accept(project, chosen, found, complete=not releases)
 
 
 def _accept(
@@ -191,7 +203,7 @@ def _known(project: Project, found: list[Body]) -> list[Body]:
     """Returns the reviewed bodies of the table's releases."""
     seen = {str(body.target) for body in found}
     others = [r for r in project.table if str(r) not in seen]
-    found = found + [b for other in others for b in project.bodies(other)]
+    found = found + [b for r in others for b in project.bodies(r, [])]
     return [
         body
         for body in found

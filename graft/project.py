@@ -10,6 +10,7 @@ from pathlib import Path
 from graft import overlay
 from graft import upstream
 from graft import wheel
+from graft.errors import GraftError
 from graft.overlay import OverlayFile
 from graft.releases import Release
 from graft.releases import Table
@@ -49,9 +50,12 @@ class Project:
         chosen = self.overlay(tests)
         return graft_tree(files.get, release, chosen, self.reviewed.guard_for)
 
-    def bodies(self, release: Release) -> list[Body]:
+    def bodies(
+        self, release: Release, errors: list[GraftError] | None = None
+    ) -> list[Body]:
         """Returns the upstream bodies that the overlay replaces."""
-        return bodies(self.files(release).get, release, self.overlay())
+        files = self.files(release)
+        return bodies(files.get, release, self.overlay(), errors)
 
     def wheel(self, release: Release, directory: Path) -> Path:
         files = self.files(release)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import libcst as cst
 
+from graft.errors import GraftError
 from graft.errors import NotReviewedError
 from graft.fingerprint import fingerprint
 from graft.overlay import OverlayFile
@@ -105,9 +106,20 @@ class Reviewed:
 
 
 def bodies(
-    read: Read, target: Target, overlay: Iterable[OverlayFile]
+    read: Read,
+    target: Target,
+    overlay: Iterable[OverlayFile],
+    errors: list[GraftError] | None = None,
 ) -> list[Body]:
-    """Collects the upstream bodies that the overlay replaces."""
+    """Collects the upstream bodies that the overlay replaces.
+
+    Args:
+        read: Returns an upstream file's bytes, or None.
+        target: What `read` reads from.
+        overlay: The overlay's files.
+        errors: Takes what is wrong with a file, so that the others are still
+            collected; without it, the first error is raised.
+    """
     found: list[Body] = []
 
     def guard_for(file: OverlayFile, target: Target) -> Guard | None:
@@ -120,7 +132,13 @@ def bodies(
 
         return None if file.is_test else guard
 
-    graft_tree(read, target, overlay, guard_for)
+    for file in overlay:
+        try:
+            graft_tree(read, target, [file], guard_for)
+        except GraftError as error:
+            if errors is None:
+                raise
+            errors.append(error)
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Mapping
@@ -39,6 +40,8 @@ class Replacement:
     node: cst.FunctionDef
 
 
+# Nodes are immutable, and most files are the same in many releases.
+@functools.lru_cache(maxsize=64)
 def parse(source: str | bytes, path: str) -> cst.Module:
     try:
         return cst.parse_module(source)
