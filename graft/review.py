@@ -17,7 +17,7 @@ from graft.releases import Target
 from graft.releases import tomllib
 from graft.transform import Guard
 from graft.tree import Read
-from graft.tree import graft_tree
+from graft.tree import grafted
 
 REVIEWED_PATH = Path(__file__).with_name("reviewed.toml")
 HEADING = (
@@ -122,7 +122,7 @@ def bodies(
     """
     found: list[Body] = []
 
-    def guard_for(file: OverlayFile, target: Target) -> Guard | None:
+    def guard_for(file: OverlayFile, target: Target) -> Guard:
         def guard(
             qualname: str, upstream: cst.FunctionDef, _: cst.FunctionDef
         ) -> None:
@@ -130,11 +130,14 @@ def bodies(
             digest = fingerprint(upstream)
             found.append(Body(file.path, qualname, digest, code, target))
 
-        return None if file.is_test else guard
+        return guard
 
     for file in overlay:
+        if file.is_test or file.new or not file.serves(target):
+            continue
+        source = read(target.path(file.relative))
         try:
-            graft_tree(read, target, [file], guard_for)
+            grafted(file, source, target, guard_for)
         except GraftError as error:
             if errors is None:
                 raise

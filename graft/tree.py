@@ -50,7 +50,7 @@ def graft_tree(
         misses = file.is_test and not file.new and source is None
         if not file.serves(target) or (misses and not pull_request):
             continue
-        module = _grafted(file, source, target, guard_for)
+        module = grafted(file, source, target, guard_for)
         if module is None:
             continue
         if pull_request:
@@ -63,7 +63,7 @@ def graft_tree(
     return changes
 
 
-def _grafted(
+def grafted(
     file: OverlayFile,
     source: bytes | None,
     target: Target,
@@ -72,7 +72,7 @@ def _grafted(
     """Returns a grafted module, or None if nothing is grafted there."""
     overlay = overlay_module(file, target)
     if file.new:
-        _check_new(file, source, overlay.code, target)
+        _check_new(file, source, overlay, target)
         return overlay
     if not replacements(overlay, target, file.path)[0]:
         return None
@@ -92,9 +92,9 @@ def _check_marks(file: OverlayFile, code: str) -> None:
 
 
 def _check_new(
-    file: OverlayFile, source: bytes | None, code: str, target: Target
+    file: OverlayFile, source: bytes | None, module: cst.Module, target: Target
 ) -> None:
-    if source is not None and source != code.encode():
+    if source is not None and source != module.bytes:
         raise OverlayError(
             f"{file.path} is listed as new, but {target} has one, too: "
             f"{target.path(file.relative)}.",
