@@ -4,7 +4,6 @@ All that differs between releases and frameworks is in here: which ways there
 are to save a model, since when, and how a tensor becomes an array.
 """
 
-import collections
 import contextlib
 import copy
 import functools
@@ -68,16 +67,17 @@ def reached(what):
     return since is not None and VERSION >= since
 
 
+def reason(what):
+    """Why a test is skipped that needs an entry of a table."""
+    since = {**SINCE, **MENDED_SINCE}[what]
+    releases = [f"Keras {x}.{y}" for x, y in filter(None, since)]
+    verb = "mended" if what in MENDED_SINCE else "there"
+    return f"{what}: {verb} since {' and '.join(releases)} only"
+
+
 def needs(what):
     """Skips a test, or a class of them, where Keras has no such feature."""
-    since = {**SINCE, **MENDED_SINCE}[what]
-    releases = " and ".join(
-        f"Keras {major}.{minor}" for major, minor in filter(None, since)
-    )
-    verb = "is mended" if what in MENDED_SINCE else "is there"
-    return unittest.skipUnless(
-        reached(what), f"{what}: {verb} since {releases} only"
-    )
+    return unittest.skipUnless(reached(what), reason(what))
 
 
 needs_tensorflow = unittest.skipUnless(
@@ -283,6 +283,11 @@ def cloned(model, fresh, folder):
 # The archive came with Keras 2.12, there only on request.
 ARCHIVE_ARGUMENTS = {"save_format": "keras_v3"} if VERSION == (2, 12) else {}
 
+
+def save_arguments(route):
+    return ARCHIVE_ARGUMENTS if route == "keras" else {}
+
+
 FILE_ROUTES = {
     "h5": h5,
     "legacy_weights": legacy_weights,
@@ -314,8 +319,6 @@ if not reached("pickle by the .keras archive"):
 
 ROUTES = {**FILE_ROUTES, **MATCHING_ROUTES, **COPYING_ROUTES}
 WHOLE_MODEL = ("h5", "keras", "pickle", "deepcopy", "clone")
-
-Datasets = collections.namedtuple("Datasets", "bfloat16 others")
 
 
 def datasets_of(file):
