@@ -1,5 +1,20 @@
 from keras.src import backend
+from keras.src.legacy.saving import hdf5_model
 from keras.src.saving import hdf5_codec
+from keras.src.saving import serialization_lib
+
+
+# graft: keras>=3.11.3
+def load_model_from_hdf5(
+    filepath, custom_objects=None, compile=True, safe_mode=True
+):
+    with serialization_lib.SafeModeScope(safe_mode):
+        return hdf5_model.load_model(filepath, custom_objects, compile)
+
+
+# graft: keras<3.11.3
+def load_model_from_hdf5(filepath, custom_objects=None, compile=True):
+    return hdf5_model.load_model(filepath, custom_objects, compile)
 
 
 def save_subset_weights_to_hdf5_group(group, weights):
