@@ -1,5 +1,5 @@
 import pytest
-from conftest import dedent
+from small_upstream import dedent
 
 from graft.fingerprint import fingerprint
 from graft.transform import parse

@@ -1,10 +1,10 @@
 import pytest
-from conftest import dedent
-from test_transform import KERAS_2
-from test_transform import KERAS_3
-from test_transform import TF_KERAS
-from test_transform import assert_grafted
-from test_transform import grafted
+from small_upstream import KERAS_2
+from small_upstream import KERAS_3
+from small_upstream import TF_KERAS
+from small_upstream import assert_grafted
+from small_upstream import dedent
+from small_upstream import grafted
 
 from graft.errors import OverlayError
 from graft.imports import ImportMapper

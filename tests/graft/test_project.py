@@ -3,10 +3,10 @@ import subprocess
 import sys
 
 import pytest
-from conftest import CODEC
-from conftest import STORE
-from conftest import write_files
-from conftest import write_upstream_wheel
+from small_upstream import CODEC
+from small_upstream import STORE
+from small_upstream import write_files
+from small_upstream import write_upstream_wheel
 
 from graft import checkout
 from graft import errors

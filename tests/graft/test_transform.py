@@ -1,35 +1,14 @@
 import pytest
-from conftest import dedent
+from small_upstream import KERAS_2
+from small_upstream import KERAS_3
+from small_upstream import TF_KERAS
+from small_upstream import assert_grafted
+from small_upstream import dedent
+from small_upstream import grafted
 
 from graft import errors
-from graft.overlay import parse_file
-from graft.releases import Target
-from graft.transform import graft
-from graft.transform import overlay_module
 from graft.transform import parse
 from graft.transform import without_unused_imports
-
-KERAS_2 = Target("keras", "2.12.0", "keras", "keras")
-TF_KERAS = Target("tf_keras", "2.21.0", "tf_keras.src", "tf_keras.src")
-KERAS_3 = Target(
-    "keras",
-    "3.5.0",
-    "keras.src",
-    "keras",
-    renames={"Orthogonal": "OrthogonalInitializer"},
-)
-
-
-def grafted(before, overlay, target=KERAS_2, path="keras/saving/store.py"):
-    file = parse_file(path, dedent(overlay))
-    module = overlay_module(file, target)
-    return graft(parse(dedent(before), path), module, target, path).code
-
-
-def assert_grafted(before, overlay, after, **options):
-    code = grafted(before, overlay, **options)
-    assert code == dedent(after)
-    assert grafted(code, overlay, **options) == code
 
 
 def test_function_keeps_decorators_and_comments_above():
