@@ -1,0 +1,323 @@
+"""The state of every optimizer must survive a file in bfloat16.
+
+A model is trained for some steps, saved and loaded with its optimizer. The
+optimizer's variables must agree in type, shape and bytes, and then one more
+step must give what it gives to the model that was never saved.
+"""
+
+import functools
+import gc
+import unittest
+import warnings
+from unittest import mock
+
+import h5py
+import numpy as np
+from absl import logging
+from absl.testing import absltest
+from absl.testing import parameterized
+
+import keras
+from keras import layers
+from keras.saving import bfloat16_test_utils as test_utils
+
+EXPORT_PREFIX = "keras.optimizers."
+ROUTES = [route for route in ("h5", "keras") if route in test_utils.FILE_ROUTES]
+
+
+def exported_optimizers():
+    """The public optimizers of the Keras under test, by their shortest name.
+
+    Keras 2 has three generations of them: `Adam`, `legacy.Adam` and
+    `experimental.Adam` may be three classes or two.
+    """
+    if test_utils.IS_KERAS_3:
+        pending = [keras.optimizers.Optimizer]
+    else:
+        import tensorflow as tf
+
+        pending = [tf.__internal__.tracking.Trackable]
+    found, seen = {}, set()
+    while pending:
+        cls = pending.pop()
+        if cls in seen:
+            continue
+        seen.add(cls)
+        pending.extend(cls.__subclasses__())
+        names = vars(cls).get("_keras_api_names")
+        names = names or vars(cls).get("_api_export_path", ())
+        names = [names] if isinstance(names, str) else names
+        names = [
+            name[len(EXPORT_PREFIX) :]
+            for name in names
+            if name.startswith(EXPORT_PREFIX)
+        ]
+        if names:
+            found[min(names, key=len)] = cls
+    return found
+
+
+PUBLIC_OPTIMIZERS = exported_optimizers()
+
+
+def loss_scaled(cls, learning_rate):
+    return cls(keras.optimizers.SGD(learning_rate, momentum=0.5))
+
+
+def multiple(cls, learning_rate):
+    """One optimizer for biases, another one for the rest."""
+    optimizers = keras.optimizers
+    return cls(
+        optimizers.OptimizerMap(
+            optimizers.SGD(learning_rate, momentum=0.5),
+            {".*bias": optimizers.Adam(learning_rate)},
+        )
+    )
+
+
+def made_with(**kwargs):
+    def make(cls, learning_rate):
+        return cls(learning_rate=learning_rate, **kwargs)
+
+    return make
+
+
+# By the class's own name, whichever generation it is of. The arguments give an
+# optimizer all the state that it can have.
+OPTIMIZERS = {
+    "Adadelta": made_with(),
+    "Adafactor": made_with(),
+    "Adagrad": made_with(),
+    "Adam": made_with(amsgrad=True),
+    "AdamW": made_with(amsgrad=True),
+    "Adamax": made_with(),
+    "Ftrl": made_with(),
+    "Lamb": made_with(),
+    "Lion": made_with(),
+    "LossScaleOptimizer": loss_scaled,
+    "MultiOptimizer": multiple,
+    "Muon": made_with(),
+    "Nadam": made_with(),
+    "RMSprop": made_with(momentum=0.5, centered=True),
+    "SGD": made_with(momentum=0.5, nesterov=True),
+    "ScheduleFreeAdamW": made_with(),
+}
+NO_ENTRY = {
+    "Optimizer": "abstract base: has no step of its own",
+    "OptimizerMap": "argument of MultiOptimizer",
+}
+LEARNING_RATE = 0.125
+
+
+def own_name(name):
+    return name.rpartition(".")[2]
+
+
+def is_new(cls):
+    """Whether an optimizer is of the generation that Keras 2.11 began with."""
+    return test_utils.IS_KERAS_3 or not hasattr(cls, "get_weights")
+
+
+def in_table(names):
+    return sorted(name for name in names if own_name(name) in OPTIMIZERS)
+
+
+def make_optimizer(name):
+    make = OPTIMIZERS[own_name(name)]
+    return make(PUBLIC_OPTIMIZERS[name], LEARNING_RATE)
+
+
+def make_model():
+    return keras.Sequential(
+        [layers.Input((4,)), layers.Dense(5, "tanh"), layers.Dense(2)]
+    )
+
+
+def data():
+    x = np.random.RandomState(0).uniform(size=(24, 4)).astype("float32")
+    return x, x[:, :2] - x[:, 2:]
+
+
+def train(model, steps):
+    """Takes the same steps whenever it is called."""
+    x, y = data()
+    model.fit(
+        x[: 8 * steps], y[: 8 * steps], batch_size=8, shuffle=False, verbose=0
+    )
+
+
+def setUpModule():
+    """Spares `clear_session` from walking through all of the framework."""
+    gc.freeze()
+
+
+class OptimizersTestCase(test_utils.ModelTestCase):
+    def trained(self, optimizer, policy="bfloat16"):
+        with test_utils.global_policy(policy):
+            model = make_model()
+        test_utils.fill_weights(model)
+        # Keras 3.14 and older lose a loss given as a string in .h5.
+        model.compile(optimizer, loss=keras.losses.MeanSquaredError())
+        train(model, steps=3)
+        return model
+
+    def save(self, model, route):
+        path = self.path(f"model.{route}")
+        model.save(path, **test_utils.save_arguments(route))
+        return path
+
+    def assert_same_state(self, before, after):
+        self.assertIs(type(after.optimizer), type(before.optimizer))
+        self.assert_same_weights(before, after)
+        self.assert_same_bits(
+            "optimizer variable",
+            test_utils.optimizer_state(before),
+            test_utils.optimizer_state(after),
+        )
+
+    def check(self, optimizer, route, policy="bfloat16", load=None):
+        """Saves and loads; what comes back must go on in the same way."""
+        if route == "h5" and not test_utils.reached("optimizer state in .h5"):
+            self.skipTest(test_utils.reason("optimizer state in .h5"))
+        model = self.trained(optimizer, policy)
+        self.assertNotEmpty(test_utils.optimizer_state(model))
+        load = load or functools.partial(test_utils.load_model, compile=True)
+        loaded = load(self.save(model, route))
+        self.assert_same_state(model, loaded)
+        before = test_utils.weights_of(model)
+        train(model, steps=1)
+        train(loaded, steps=1)
+        self.assertNotEqual(
+            test_utils.as_bits(before),
+            test_utils.as_bits(test_utils.weights_of(model)),
+        )
+        self.assert_same_state(model, loaded)
+
+
+class OptimizerTableTest(parameterized.TestCase):
+    def test_every_public_optimizer_has_an_entry(self):
+        names = {own_name(name) for name in PUBLIC_OPTIMIZERS}
+        self.assertEmpty(names - set(OPTIMIZERS) - set(NO_ENTRY))
+
+    def test_public_optimizers_are_found(self):
+        self.assertContainsSubset({"Adam", "SGD"}, PUBLIC_OPTIMIZERS)
+
+
+class OptimizerRoundTripTest(OptimizersTestCase):
+    @parameterized.named_parameters(
+        (f"{name}_{route}".replace(".", "_"), name, route)
+        for name in in_table(PUBLIC_OPTIMIZERS)
+        for route in ROUTES
+    )
+    def test_round_trip(self, name, route):
+        if is_new(PUBLIC_OPTIMIZERS[name]):
+            self.skip_unless_in_files()
+        self.check(make_optimizer(name), route)
+
+    def skip_unless_in_files(self):
+        if not test_utils.reached("new optimizers in files"):
+            self.skipTest(test_utils.reason("new optimizers in files"))
+
+    @parameterized.named_parameters((route, route) for route in ROUTES)
+    def test_mixed_policy(self, route):
+        self.check(keras.optimizers.Adam(0.125), route, "mixed_bfloat16")
+
+    @parameterized.named_parameters((route, route) for route in ROUTES)
+    def test_default(self, route):
+        self.check("adam", route)
+
+    @parameterized.named_parameters((route, route) for route in ROUTES)
+    def test_loss_scale(self, route):
+        cls = keras.mixed_precision.LossScaleOptimizer
+        self.check(loss_scaled(cls, LEARNING_RATE), route)
+
+    @parameterized.named_parameters(
+        (f"{name}_{route}", name, route)
+        for name in ("Adam", "SGD")
+        for route in ROUTES
+    )
+    def test_moving_average(self, name, route):
+        """Averaged weights are state of the optimizer as well."""
+        self.skip_unless_in_files()
+        cls = PUBLIC_OPTIMIZERS[name]
+        self.check(cls(LEARNING_RATE, use_ema=True, ema_momentum=0.5), route)
+
+
+def legacy_optimizers():
+    return {
+        name: cls
+        for name, cls in PUBLIC_OPTIMIZERS.items()
+        if own_name(name) in OPTIMIZERS and not is_new(cls)
+    }
+
+
+@unittest.skipIf(test_utils.IS_KERAS_3, "Keras 3 has no legacy optimizers")
+class LegacyOptimizerTest(OptimizersTestCase):
+    @parameterized.named_parameters(
+        (name.replace(".", "_"), name) for name in sorted(legacy_optimizers())
+    )
+    def test_slots_are_labelled_blobs(self, name):
+        """The stock releases can read nothing else there."""
+        model = self.trained(make_optimizer(name))
+        with h5py.File(self.save(model, "h5"), "r") as file:
+            slots = test_utils.datasets_of(file["optimizer_weights"])
+            labels = {
+                (slot.dtype.str, slot.attrs.get("dtype"))
+                for slot in slots.values()
+                if slot.dtype.itemsize == 2
+            }
+        dtypes = map(test_utils.dtype_name, test_utils.optimizer_state(model))
+        expected = {("|V2", "bfloat16")} if "bfloat16" in set(dtypes) else set()
+        self.assertEqual(labels, expected)
+
+
+class LostStateTest(OptimizersTestCase):
+    def messages_of_load(self, path):
+        """What loading says, as an error or as a warning."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            with mock.patch.object(logging, "warning") as logged:
+                try:
+                    test_utils.load_model(path, compile=True)
+                except Exception as error:
+                    return str(error)
+        messages = [str(warning.message) for warning in caught]
+        messages += [str(call) for call in logged.call_args_list]
+        return "\n".join(messages)
+
+    def test_missing_variable(self):
+        """A state that cannot be restored is never a silent fresh start."""
+        path = self.save(self.trained(keras.optimizers.Adam(0.125)), "h5")
+        with h5py.File(path, "r+") as file:
+            group = file["optimizer_weights"]
+            name = max(test_utils.datasets_of(group), key=len)
+            del group[name]
+        self.assertRegex(self.messages_of_load(path), "(?i)optimizer")
+
+
+@unittest.skipIf(
+    test_utils.VERSION >= (2, 16), "tf.keras is another Keras since 2.16"
+)
+class TensorFlowNamespaceTest(OptimizersTestCase):
+    """In Keras 2.11 and 2.12 `tf.keras` has other defaults than `keras`."""
+
+    @parameterized.named_parameters(
+        (f"{name.replace('.', '_')}_{route}", name, route)
+        for name in ("Adam", "legacy.Adam", "SGD", "adam")
+        for route in ROUTES
+    )
+    def test_round_trip(self, name, route):
+        import tensorflow as tf
+
+        self.assertEqual(tf.keras.__version__, keras.__version__)
+        optimizer = name
+        if name != "adam":
+            optimizer = tf.keras.optimizers
+            for part in name.split("."):
+                optimizer = getattr(optimizer, part)
+            optimizer = optimizer(LEARNING_RATE)
+        self.check(optimizer, route, load=tf.keras.models.load_model)
+
+
+if __name__ == "__main__":
+    absltest.main()
