@@ -202,6 +202,41 @@ def cast(value, dtype):
         return value.astype("float32").astype(dtype)
 
 
+def to_python(value):
+    """Returns what `value.tolist()` does, with numbers of Python throughout.
+
+    Args:
+        value: NumPy array or scalar, of any NumPy or `ml_dtypes` dtype.
+
+    Returns:
+        A number, or a list of them. Both keep the exact values.
+    """
+    array = np.asarray(value)
+    if array.dtype.name in FORMATS:
+        # TensorFlow before 2.14 has a bfloat16 whose `tolist` keeps the type.
+        is_integer = array.dtype.name.lstrip("u").startswith("int")
+        array = array.astype("int8" if is_integer else "float32")
+    return array.tolist()
+
+
+def plain_scalars(value):
+    """Replaces `ml_dtypes` scalars in a config by numbers of Python.
+
+    Args:
+        value: Item of a config.
+
+    Returns:
+        A number where `value` is an `ml_dtypes` scalar; a list or tuple with
+        its items replaced; all else as it is.
+    """
+    if type(value) in (list, tuple):
+        return type(value)(plain_scalars(item) for item in value)
+    is_numpy = isinstance(value, (np.ndarray, np.generic))
+    if is_numpy and not value.ndim and value.dtype.name in FORMATS:
+        return to_python(value)
+    return value
+
+
 def open_dataset(group, name):
     """Opens a dataset that holds its own data in its own file.
 
