@@ -82,3 +82,44 @@ def batch_set_value(tuples):
             get_session().run(
                 [x._assign_op for x, _ in tuples], feed_dict=feed_dict
             )
+
+
+def resize_images(
+    x, height_factor, width_factor, data_format, interpolation="nearest"
+):
+    methods = {
+        "area": tf.image.ResizeMethod.AREA,
+        "bicubic": tf.image.ResizeMethod.BICUBIC,
+        "bilinear": tf.image.ResizeMethod.BILINEAR,
+        "gaussian": tf.image.ResizeMethod.GAUSSIAN,
+        "lanczos3": tf.image.ResizeMethod.LANCZOS3,
+        "lanczos5": tf.image.ResizeMethod.LANCZOS5,
+        "mitchellcubic": tf.image.ResizeMethod.MITCHELLCUBIC,
+        "nearest": tf.image.ResizeMethod.NEAREST_NEIGHBOR,
+    }
+    if data_format not in ("channels_first", "channels_last"):
+        raise ValueError(f"Invalid `data_format` argument: {data_format}")
+    if interpolation not in methods:
+        raise ValueError(
+            f"`interpolation` argument should be one of: {list(methods)}. "
+            f'Received: "{interpolation}".'
+        )
+    if data_format == "channels_first":
+        x = permute_dimensions(x, [0, 2, 3, 1])
+    static_size = x.shape[1:3]
+    size = static_size if static_size.is_fully_defined() else tf.shape(x)[1:3]
+    images = x
+    if interpolation != "nearest" and x.dtype.is_floating:
+        # Not all methods have a gradient for the narrow types.
+        images = tf.cast(x, tf.float32)
+    outputs = tf.image.resize(
+        images,
+        size * tf.constant([height_factor, width_factor]),
+        method=methods[interpolation],
+    )
+    if x.dtype.is_floating:
+        # Most methods return float32, whatever they are given.
+        outputs = tf.cast(outputs, x.dtype)
+    if data_format == "channels_first":
+        outputs = permute_dimensions(outputs, [0, 3, 1, 2])
+    return outputs
