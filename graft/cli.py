@@ -167,7 +167,10 @@ def review(project: Project, releases: tuple[str, ...], accept: bool) -> None:
     found = [b for r in chosen for b in project.bodies(r, errors)]
     _show(project, found)
     if accept:
-        _accept(project, chosen, found, complete=not (releases or errors))
+        _accept(project, found, complete=not (releases or errors))
+    if accept and not errors:
+        for release in chosen:
+            project.table.add(release)
     if errors:
         messages = sorted({str(error) for error in errors})
         raise click.ClickException("\n".join(messages))
@@ -185,18 +188,12 @@ def _show(project: Project, found: list[Body]) -> None:
     click.echo(f"{len(groups)} bodies to review")
 
 
-def _accept(
-    project: Project,
-    releases: list[Release],
-    found: list[Body],
-    complete: bool,
-) -> None:
+def _accept(project: Project, found: list[Body], complete: bool) -> None:
+    """Records bodies; a complete review also drops what is not replaced."""
     project.reviewed.accept(found)
     if complete:
         project.reviewed.keep_only(found)
     project.reviewed.write()
-    for release in releases:
-        project.table.add(release)
 
 
 def _known(project: Project, found: list[Body]) -> list[Body]:

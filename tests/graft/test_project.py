@@ -1,17 +1,21 @@
 import hashlib
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from small_upstream import CODEC
 from small_upstream import STORE
 from small_upstream import write_files
 from small_upstream import write_upstream_wheel
 
 from graft import checkout
+from graft import cli
 from graft import errors
 from graft.overlay import load
 from graft.project import Project
+from graft.releases import Table
 from graft.review import Reviewed
 from graft.review import difference
 from graft.review import unreviewed
@@ -209,3 +213,57 @@ def test_command_line_shows_errors_without_traceback():
     )
     assert run.returncode == 1
     assert run.stderr.startswith("Error: keras==9.9.9 is not in")
+
+
+def graft(project, *words):
+    """Runs the command line on a project."""
+    main = ["--find-links", project.find_links[0], "--overlay"]
+    return CliRunner().invoke(cli.main, [*main, str(project.directory), *words])
+
+
+@pytest.fixture
+def command_line(project, monkeypatch):
+    """Lets the command line see the small project."""
+    monkeypatch.setattr(cli, "Project", lambda find_links: project)
+    return project
+
+
+def test_commands(command_line, tmp_path):
+    release = "tf-keras==2.21.0"
+    tests, tree = tmp_path / "tests", tmp_path / "tree"
+    for words, shown in (
+        (["check"], "tf_keras==2.21.0: 3 files\n"),
+        (["releases"], "tensorflow==2.21.*"),
+        (["review"], "0 bodies to review\n"),
+        (["tests", release, str(tests)], "1 tests\n"),
+        (["tree", release, str(tree)], "2 files grafted\n"),
+        (["wheel", release, "-o", str(tmp_path)], "+bf16.1-py2.py3"),
+    ):
+        result = graft(command_line, *words)
+        assert shown in result.output
+        assert result.exit_code == 0
+    (path,) = filter(Path.is_file, tests.rglob("*"))
+    assert path == tests / "tf_keras/src/saving/codec_test.py"
+    assert (tree / "tf_keras/src/saving/codec.py").exists()
+    assert (tree / "tf_keras/__init__.py").exists()
+
+
+def test_new_release_is_reviewed_and_added(command_line, wheels, package):
+    package["tf_keras/src/saving/store.py"] += "\n\nx = 1\n"
+    wheel = write_upstream_wheel(wheels, "2.22.0", package)
+    assert graft(command_line, "check", "tf_keras==2.22.0").exit_code == 1
+    result = graft(command_line, "review", "tf_keras==2.22.0", "--accept")
+    assert "0 bodies to review" in result.output
+    digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    table = Table(command_line.table.path)
+    assert table.release("tf_keras==2.22.0").sha256 == digest
+    assert graft(command_line, "check", "tf_keras==2.22.0").exit_code == 0
+
+
+def test_review_goes_on_after_a_wrong_file(command_line):
+    write_files(command_line.directory, {"a.py": "def f():\n    pass\n"})
+    command_line.reviewed.entries = {}
+    result = graft(command_line, "review", "--accept")
+    assert result.exit_code == 1
+    assert "a.py has no upstream module" in result.output
+    assert command_line.reviewed.entries["keras/saving/store.py"]["read"]

@@ -9,6 +9,7 @@ import pytest
 
 from graft import sdist
 from graft.buildapi import build_sdist
+from graft.wheel import timestamp
 
 
 @pytest.fixture
@@ -84,6 +85,7 @@ def test_sdist_builds_what_it_was_made_for(tmp_path):
     data = (tmp_path / name).read_bytes()
     assert build_sdist(str(tmp_path), settings) == name
     assert (tmp_path / name).read_bytes() == data
+    assert int.from_bytes(data[4:8], "little") == timestamp()
     with tarfile.open(tmp_path / name) as archive:
         names = archive.getnames()
         archive.extractall(tmp_path)
