@@ -53,3 +53,13 @@ def load_optimizer_weights_from_hdf5_group(group):
     return load_subset_weights_from_hdf5_group(
         hdf5_codec.open_group(group, "optimizer_weights")
     )
+
+
+def _legacy_weights(layer):
+    # Those of float8 training come last: a layer creates them last when it is
+    # quantized, but first when it is made from its config.
+    trainable = sorted(
+        layer.trainable_weights,
+        key=lambda w: getattr(w, "overwrite_with_gradient", False),
+    )
+    return trainable + layer.non_trainable_weights
