@@ -1,6 +1,7 @@
 """Every `ml_dtypes` type must survive HDF5 bit for bit, and be safe to open."""
 
 import ctypes
+import json
 import os
 import shutil
 import tempfile
@@ -28,6 +29,7 @@ INTEGERS = [
     for name in NAMES
     if isinstance(hdf5_codec.FORMATS[name], hdf5_codec.Integer)
 ]
+INEXACT = [name for name in NAMES if name not in FLOATS + INTEGERS]
 # The types that can hold a one: int1 has 0 and -1 only.
 WITH_ONE = [name for name in NAMES if name != "int1"]
 COMPLEX = ["complex64", "complex128"] + [
@@ -262,9 +264,7 @@ class FileTypeTest(CodecTestCase):
         self.assertEqual(dict(dataset.attrs), {"dtype": name})
         self.assertEqual(dataset[()].tobytes(), value.tobytes())
 
-    @parameterized.named_parameters(
-        each(sorted(set(NAMES) - set(FLOATS) - set(INTEGERS)))
-    )
+    @parameterized.named_parameters(each(INEXACT))
     def test_inexact_type_is_always_opaque(self, name):
         dataset = hdf5_codec.write(self.file, "w", some(name, (3,)))
         self.assertEqual(dataset.id.get_type().get_class(), h5py.h5t.OPAQUE)
@@ -825,6 +825,46 @@ class CastTest(CodecTestCase):
     def test_impossible(self):
         with self.assertRaises((TypeError, ValueError)):
             hdf5_codec.cast(np.array(["a"]), BFLOAT16)
+
+
+class PlainNumbersTest(parameterized.TestCase):
+    """A config holds numbers of Python."""
+
+    @parameterized.named_parameters(each(FLOATS + INTEGERS + INEXACT))
+    def test_to_python(self, name):
+        value = bit_patterns(name)[:256]
+        kind = int if name in INTEGERS + ["int1"] else float
+        if name in COMPLEX:
+            kind = complex
+        numbers = hdf5_codec.to_python(value)
+        self.assertEqual({type(number) for number in numbers}, {kind})
+        wide = {int: "int8", float: "float32", complex: "complex64"}[kind]
+        np.testing.assert_array_equal(np.array(numbers), value.astype(wide))
+        self.assertIs(type(hdf5_codec.to_python(value[0])), kind)
+
+    def test_to_python_keeps_the_shape(self):
+        value = np.array([[1.5, -2.0]], BFLOAT16)
+        self.assertEqual(hdf5_codec.to_python(value), [[1.5, -2.0]])
+        self.assertEqual(hdf5_codec.to_python(np.float64(0.1)), 0.1)
+        self.assertEqual(hdf5_codec.to_python(np.arange(2)), [0, 1])
+
+    def test_plain_scalars(self):
+        one = ml_dtypes.bfloat16(1.5)
+        self.assertIs(type(hdf5_codec.plain_scalars(one)), float)
+        config = ["a", one, (np.array(one), [one, None])]
+        plain = hdf5_codec.plain_scalars(config)
+        self.assertEqual(plain, ["a", 1.5, (1.5, [1.5, None])])
+        self.assertEqual(json.dumps(plain), '["a", 1.5, [1.5, [1.5, null]]]')
+
+    @parameterized.named_parameters(
+        ("float32", np.float32(1.5)),
+        ("string", "bfloat16"),
+        ("dict", {"a": 1}),
+        ("array", np.ones(2, BFLOAT16)),
+        ("named_tuple", hdf5_codec.Opaque(ml_dtypes.bfloat16(1))),
+    )
+    def test_all_else_stays(self, value):
+        self.assertIs(hdf5_codec.plain_scalars(value), value)
 
 
 class NumpyTypeTest(CodecTestCase):
