@@ -21,6 +21,7 @@ import keras
 from keras import layers
 from keras.saving import bfloat16_test_utils as test_utils
 
+PACKAGE = keras.__name__.partition(".")[0] + "."
 EXPORT_PREFIX = "keras.optimizers."
 ROUTES = [route for route in ("h5", "keras") if route in test_utils.FILE_ROUTES]
 
@@ -52,7 +53,8 @@ def exported_optimizers():
             for name in names
             if name.startswith(EXPORT_PREFIX)
         ]
-        if names:
+        # TensorFlow has an old Keras within itself.
+        if names and cls.__module__.startswith(PACKAGE):
             found[min(names, key=len)] = cls
     return found
 
@@ -61,7 +63,10 @@ PUBLIC_OPTIMIZERS = exported_optimizers()
 
 
 def loss_scaled(cls, learning_rate):
-    return cls(keras.optimizers.SGD(learning_rate, momentum=0.5))
+    inner = test_utils.make_optimizer(
+        "SGD", learning_rate=learning_rate, momentum=0.5
+    )
+    return cls(inner)
 
 
 def multiple(cls, learning_rate):
@@ -106,6 +111,8 @@ NO_ENTRY = {
     "Optimizer": "abstract base: has no step of its own",
     "OptimizerMap": "argument of MultiOptimizer",
 }
+# What the legacy optimizers call, and the release since which TensorFlow can.
+KERNELS = {"Adamax": ("ResourceApplyAdaMax", (2, 10))}
 LEARNING_RATE = 0.125
 
 
@@ -125,6 +132,10 @@ def in_table(names):
 def make_optimizer(name):
     make = OPTIMIZERS[own_name(name)]
     return make(PUBLIC_OPTIMIZERS[name], LEARNING_RATE)
+
+
+def make_default():
+    return test_utils.make_optimizer("Adam", learning_rate=LEARNING_RATE)
 
 
 def make_model():
@@ -152,6 +163,13 @@ def setUpModule():
 
 
 class OptimizersTestCase(test_utils.ModelTestCase):
+    def skip_without_kernel(self, cls):
+        op, since = KERNELS.get(cls.__name__, (None, None))
+        if op and not is_new(cls) and test_utils.VERSION < since:
+            self.skipTest(
+                f"TensorFlow before {since} has no bfloat16 kernel for {op}"
+            )
+
     def trained(self, optimizer, policy="bfloat16"):
         with test_utils.global_policy(policy):
             model = make_model()
@@ -167,7 +185,8 @@ class OptimizersTestCase(test_utils.ModelTestCase):
         return path
 
     def assert_same_state(self, before, after):
-        self.assertIs(type(after.optimizer), type(before.optimizer))
+        # Keras 2.9 saves `legacy.Adam`, a mere subclass of Adam, as Adam.
+        self.assertIsInstance(before.optimizer, type(after.optimizer))
         self.assert_same_weights(before, after)
         self.assert_same_bits(
             "optimizer variable",
@@ -184,12 +203,12 @@ class OptimizersTestCase(test_utils.ModelTestCase):
         load = load or functools.partial(test_utils.load_model, compile=True)
         loaded = load(self.save(model, route))
         self.assert_same_state(model, loaded)
-        before = test_utils.weights_of(model)
+        before = test_utils.optimizer_state(model)
         train(model, steps=1)
         train(loaded, steps=1)
         self.assertNotEqual(
             test_utils.as_bits(before),
-            test_utils.as_bits(test_utils.weights_of(model)),
+            test_utils.as_bits(test_utils.optimizer_state(model)),
         )
         self.assert_same_state(model, loaded)
 
@@ -212,6 +231,7 @@ class OptimizerRoundTripTest(OptimizersTestCase):
     def test_round_trip(self, name, route):
         if is_new(PUBLIC_OPTIMIZERS[name]):
             self.skip_unless_in_files()
+        self.skip_without_kernel(PUBLIC_OPTIMIZERS[name])
         self.check(make_optimizer(name), route)
 
     def skip_unless_in_files(self):
@@ -220,7 +240,7 @@ class OptimizerRoundTripTest(OptimizersTestCase):
 
     @parameterized.named_parameters((route, route) for route in ROUTES)
     def test_mixed_policy(self, route):
-        self.check(keras.optimizers.Adam(0.125), route, "mixed_bfloat16")
+        self.check(make_default(), route, "mixed_bfloat16")
 
     @parameterized.named_parameters((route, route) for route in ROUTES)
     def test_default(self, route):
@@ -253,12 +273,15 @@ def legacy_optimizers():
 
 @unittest.skipIf(test_utils.IS_KERAS_3, "Keras 3 has no legacy optimizers")
 class LegacyOptimizerTest(OptimizersTestCase):
-    @parameterized.named_parameters(
-        (name.replace(".", "_"), name) for name in sorted(legacy_optimizers())
-    )
-    def test_slots_are_labelled_blobs(self, name):
+    def test_slots_are_labelled_blobs(self):
         """The stock releases can read nothing else there."""
-        model = self.trained(make_optimizer(name))
+        for name in sorted(legacy_optimizers()):
+            with self.subTest(name):
+                self.skip_without_kernel(PUBLIC_OPTIMIZERS[name])
+                model = self.trained(make_optimizer(name))
+                self.check_slots(model)
+
+    def check_slots(self, model):
         with h5py.File(self.save(model, "h5"), "r") as file:
             slots = test_utils.datasets_of(file["optimizer_weights"])
             labels = {
@@ -266,9 +289,7 @@ class LegacyOptimizerTest(OptimizersTestCase):
                 for slot in slots.values()
                 if slot.dtype.itemsize == 2
             }
-        dtypes = map(test_utils.dtype_name, test_utils.optimizer_state(model))
-        expected = {("|V2", "bfloat16")} if "bfloat16" in set(dtypes) else set()
-        self.assertEqual(labels, expected)
+        self.assertEqual(labels, {("|V2", "bfloat16")})
 
 
 class LostStateTest(OptimizersTestCase):
@@ -287,7 +308,7 @@ class LostStateTest(OptimizersTestCase):
 
     def test_missing_variable(self):
         """A state that cannot be restored is never a silent fresh start."""
-        path = self.save(self.trained(keras.optimizers.Adam(0.125)), "h5")
+        path = self.save(self.trained(make_default()), "h5")
         with h5py.File(path, "r+") as file:
             group = file["optimizer_weights"]
             name = max(test_utils.datasets_of(group), key=len)

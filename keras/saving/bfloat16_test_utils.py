@@ -85,18 +85,27 @@ needs_tensorflow = unittest.skipUnless(
 )
 
 
+def policy_functions():
+    if IS_KERAS_3:
+        return keras.mixed_precision
+    return keras.mixed_precision.policy
+
+
+def policy_name():
+    """The default policy of layers."""
+    return policy_functions().global_policy().name
+
+
 @contextlib.contextmanager
 def global_policy(policy):
     """Makes `policy` the default of layers created in the block."""
-    if IS_KERAS_3:
-        set_policy = keras.mixed_precision.set_global_policy
-    else:
-        set_policy = keras.mixed_precision.policy.set_global_policy
+    set_policy = policy_functions().set_global_policy
     set_policy(policy)
     try:
         yield
     finally:
-        set_policy("float32")
+        # In Keras 2 no policy means the one of `floatx`.
+        set_policy("float32" if IS_KERAS_3 else None)
 
 
 def numpy_type(name):
@@ -175,6 +184,11 @@ def outputs_of(model, inputs):
 
 def weights_of(model):
     return [to_array(weight) for weight in model.weights]
+
+
+def make_optimizer(name, **config):
+    """An optimizer as a string selects it: in Keras 2 of the newest kind."""
+    return keras.optimizers.get({"class_name": name, "config": config})
 
 
 def optimizer_variables(model):
@@ -349,7 +363,8 @@ class ModelTestCase(parameterized.TestCase):
 
     def assert_same_bits(self, what, before, after):
         """Fails unless two lists of arrays agree in dtype, shape and bytes."""
-        difference = describe_difference(what, as_bits(before), as_bits(after))
+        before, after = as_bits(before), as_bits(after)
+        difference = describe_difference(what, before, after)
         self.assertEqual(difference, "")
 
     def assert_same_weights(self, before, after):
