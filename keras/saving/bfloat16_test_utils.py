@@ -58,6 +58,7 @@ MENDED_SINCE = {
     "weights without names": [(2, 9), (3, 0)],
     "optimizer state in .h5": [(2, 9), (3, 15)],
     "quantized models in .h5": [None, (3, 15)],
+    "legacy optimizers in .keras": [(2, 21), None],
 }
 
 
@@ -188,6 +189,8 @@ def weights_of(model):
 
 def make_optimizer(name, **config):
     """An optimizer as a string selects it: in Keras 2 of the newest kind."""
+    if not IS_KERAS_3 and reached("new optimizers as the default"):
+        config["is_legacy_optimizer"] = False
     return keras.optimizers.get({"class_name": name, "config": config})
 
 
@@ -360,6 +363,10 @@ class ModelTestCase(parameterized.TestCase):
 
     def path(self, name):
         return os.path.join(self.folder, name)
+
+    def skip_unless_reached(self, what):
+        if not reached(what):
+            self.skipTest(reason(what))
 
     def assert_same_bits(self, what, before, after):
         """Fails unless two lists of arrays agree in dtype, shape and bytes."""

@@ -80,8 +80,8 @@ class CallbacksTest(test_utils.ModelTestCase):
     )
     def test_model_checkpoint(self, policy, route):
         """The file of the last epoch goes on where training stopped."""
-        if route == "h5" and not test_utils.reached("optimizer state in .h5"):
-            self.skipTest(test_utils.reason("optimizer state in .h5"))
+        if route == "h5":
+            self.skip_unless_reached("optimizer state in .h5")
         if route == "keras" and test_utils.VERSION == (2, 12):
             self.skipTest("Keras 2.12 writes a SavedModel to this name")
         path = self.path("{epoch}." + route)
@@ -226,6 +226,12 @@ class FloatxTest(test_utils.ModelTestCase):
         )
 
 
+@functools.lru_cache(maxsize=None)
+def mirrored_strategy():
+    """One for all tests: two would use the same keys to communicate."""
+    return tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+
+
 @test_utils.needs_tensorflow
 class StrategyTest(test_utils.ModelTestCase):
     @parameterized.named_parameters(
@@ -238,7 +244,7 @@ class StrategyTest(test_utils.ModelTestCase):
         # Without normalization: each replica has moving statistics of its own,
         # and TensorFlow cannot sum up gradients of two dtypes.
         make = functools.partial(make_model, policy, normalize=False)
-        strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+        strategy = mirrored_strategy()
         self.assertEqual(strategy.num_replicas_in_sync, 2)
         with strategy.scope():
             model = make()
