@@ -780,6 +780,14 @@ class CastTest(CodecTestCase):
             numbers.astype(target),
         )
 
+    @parameterized.named_parameters(("bfloat16", BFLOAT16), ("float32", "f4"))
+    def test_array_of_the_other_byte_order(self, dtype):
+        value = np.array([1.5, -2.0], BFLOAT16)
+        self.assertIdentical(
+            hdf5_codec.cast(big_endian_array(value), dtype),
+            value.astype(dtype),
+        )
+
     def test_raw_bytes_for_bfloat16_are_no_copy(self):
         value = some("bfloat16", (3, 4))
         read = hdf5_codec.cast(value.view("V2"), BFLOAT16)
@@ -897,16 +905,17 @@ class NumpyTypeTest(CodecTestCase):
         read = hdf5_codec.read(self.file, "w", numpy_type)
         self.assertIdentical(read, value)
 
-    @parameterized.named_parameters(
-        ("other_size", 2, np.float32), ("object", 8, object)
-    )
-    def test_type_that_does_not_fit(self, itemsize, numpy_type):
-        dataset = self.file.create_dataset(
-            "w", data=np.zeros(2, f"V{itemsize}")
-        )
-        dataset.attrs["dtype"] = "bfloat16"
+    def test_type_of_another_size(self):
+        hdf5_codec.write(self.file, "w", some("bfloat16", (2,)), opaque=True)
         with self.assertRaisesRegex(ValueError, "'/w'"):
-            hdf5_codec.read(self.file, "w", lambda name: numpy_type)
+            hdf5_codec.read(self.file, "w", lambda name: np.float32)
+
+    def test_label_that_means_objects_to_the_caller(self):
+        # TensorFlow's types for strings and resources are Python objects.
+        dataset = self.file.create_dataset("w", data=np.zeros(2, "V8"))
+        dataset.attrs["dtype"] = "string"
+        with self.assertRaisesRegex(ValueError, "'/w'"):
+            hdf5_codec.read(self.file, "w", {"string": object}.__getitem__)
 
     def test_native_type_is_not_asked_for(self):
         refuse = mock.Mock(side_effect=AssertionError("asked"))
