@@ -109,7 +109,8 @@ def write(group, name, value, opaque=False):
     if isinstance(stored, Opaque):
         dataset.attrs["dtype"] = value.dtype.name
     if value.size:
-        raw = np.asarray(value, order="C").view(_bits(value.dtype.itemsize))
+        value = np.asarray(_in_native_order(value), order="C")
+        raw = value.view(_bits(value.dtype.itemsize))
         if _is_foreign(file_type):
             raw = raw.byteswap()
         dataset.id.write(h5py.h5s.ALL, h5py.h5s.ALL, raw, file_type)
@@ -152,12 +153,12 @@ def read_dataset(dataset, numpy_type=None):
     Raises:
         ValueError: if the label names no known type, or one of another size.
     """
+    if dataset.shape is None:
+        raise _error(dataset, "a value, if only an empty one", "none at all")
     file_type = dataset.id.get_type()
     dtype = _numpy_dtype(dataset, file_type, numpy_type)
     if dtype is None:
         return np.asarray(dataset)
-    if dataset.shape is None:
-        raise _error(dataset, "a weight needs a shape", "a null dataspace")
     raw = np.empty(dataset.shape, _bits(dtype.itemsize))
     if raw.size:
         dataset.id.read(h5py.h5s.ALL, h5py.h5s.ALL, raw, file_type)
@@ -190,16 +191,17 @@ def cast(value, dtype):
     value = np.asarray(value)
     if _is_raw(value.dtype):
         value = _interpret(value, dtype)
+    if value.dtype.name in FORMATS:
+        value = _in_native_order(value)
     if value.dtype == dtype:
         return value
-    if value.dtype.name == dtype.name and dtype.name in FORMATS:
-        # The same format, registered by TensorFlow here and ml_dtypes there.
-        return value.view(dtype)
-    try:
-        return value.astype(dtype)
-    except (TypeError, ValueError):
-        # No direct cast between two extension types; float32 holds them all.
-        return value.astype("float32").astype(dtype)
+    if value.dtype.name in FORMATS and dtype.name in FORMATS:
+        if value.dtype.name == dtype.name:
+            # TensorFlow's own type and that of `ml_dtypes`.
+            return value.view(dtype)
+        # Few pairs of these types have a cast of their own.
+        value = value.astype(_wide(value.dtype))
+    return value.astype(dtype)
 
 
 def to_python(value):
@@ -214,8 +216,7 @@ def to_python(value):
     array = np.asarray(value)
     if array.dtype.name in FORMATS:
         # TensorFlow before 2.14 has a bfloat16 whose `tolist` keeps the type.
-        is_integer = array.dtype.name.lstrip("u").startswith("int")
-        array = array.astype("int8" if is_integer else "float32")
+        array = array.astype(_wide(array.dtype))
     return array.tolist()
 
 
@@ -264,7 +265,8 @@ def open_dataset(group, name):
         raise _refusal(parent, leaf, f"an external dataset {dataset.external}")
     if dataset.is_virtual:
         raise _refusal(parent, leaf, "a virtual dataset")
-    declared = math.prod(dataset.shape or ()) * dataset.dtype.itemsize
+    itemsize = dataset.id.get_type().get_size()
+    declared = math.prod(dataset.shape or ()) * itemsize
     stored = dataset.id.get_storage_size()
     if declared > max(_DECLARED_BYTES_FLOOR, _MAX_EXPANSION * stored):
         raise _refusal(
@@ -307,10 +309,11 @@ def unique_names(names):
         List of distinct strings in the same order. A name that occurs once
         stays as it is.
     """
+    names = list(names)
     distinct = {}
     for name in names:
         candidate, count = name, 0
-        while candidate in distinct:
+        while candidate in distinct or (count and candidate in names):
             count += 1
             candidate = f"{name}_{count}"
         distinct[candidate] = None
@@ -361,6 +364,22 @@ def _bits(itemsize):
 
 def _is_raw(dtype):
     return dtype.type is np.void and dtype.names is None
+
+
+def _in_native_order(value):
+    if value.dtype.isnative:
+        return value
+    # As integers: old `ml_dtypes` don't swap their own.
+    raw = value.view(_bits(value.dtype.itemsize)).byteswap()
+    return raw.view(value.dtype.newbyteorder("="))
+
+
+def _wide(dtype):
+    """The NumPy type that holds all values of an `ml_dtypes` type."""
+    for prefix in ("uint", "int"):
+        if dtype.name.startswith(prefix):
+            return prefix + "8"
+    return "complex64" if "complex" in dtype.name else "float32"
 
 
 def _is_foreign(file_type):
@@ -444,21 +463,22 @@ def _label(dataset, file_type):
 
 
 def _find_dtype(name, numpy_type, dataset):
-    if numpy_type is not None:
-        try:
-            return np.dtype(numpy_type(name))
-        except TypeError:
-            # Not one of the caller's own.
-            pass
     try:
+        if name not in FORMATS:
+            raise TypeError(name)
+        if numpy_type is not None:
+            try:
+                return np.dtype(numpy_type(name))
+            except TypeError:
+                # Not one of the caller's own.
+                pass
         import ml_dtypes
 
         return np.dtype(getattr(ml_dtypes, name))
     except (ImportError, AttributeError, TypeError):
         raise _error(
             dataset,
-            f"the dtype must be one of {', '.join(FORMATS)}, and `ml_dtypes` "
-            "must be installed and recent enough to have it",
+            f"a dtype of {', '.join(FORMATS)}, and an `ml_dtypes` that has it",
             f"dtype={name}",
         ) from None
 
@@ -487,7 +507,8 @@ def _interpret(value, dtype):
 
 def _open_child(parent, name, expected):
     """Opens a member of a group, if a hard link leads to it."""
-    if not isinstance(parent, h5py.Group) or name not in parent:
+    is_group = isinstance(parent, h5py.Group)
+    if not is_group or name in ("", ".") or name not in parent:
         raise KeyError(name)
     link = parent.get(name, getclass=True, getlink=True)
     if link is not h5py.HardLink:
