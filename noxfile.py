@@ -51,6 +51,8 @@ def python_for(release: Release) -> str:
 
 
 RELEASES = {str(release): release for release in Table()}
+
+
 @nox.session(python="3.11")
 def lint(session: nox.Session) -> None:
     """Checks style and formatting."""

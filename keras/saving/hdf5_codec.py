@@ -28,8 +28,8 @@ Reading knows three forms of bfloat16: the HDF5 type above (predefined as
 `H5T_FLOAT_BFLOAT16LE` since HDF5 2.0), the two-byte blob with the attribute
 `dtype="bfloat16"` that Keras 3 writes into `.weights.h5`, and the bare two-byte
 blob of every other release (keras-team/keras#17069). A bare one-byte blob could
-be any of a dozen types; it is returned as it is (`|V1`), and `cast` gives it the
-dtype of the variable it goes into.
+be any of a dozen types; it is returned as it is (`|V1`), and `cast` gives it
+the dtype of the variable it goes into.
 
 HDF5 types: https://support.hdfgroup.org/documentation/hdf5/latest/_h5_t__u_g.html
 Formats: https://github.com/jax-ml/ml_dtypes#specifications-of-implemented-floating-point-formats
@@ -310,10 +310,11 @@ def unique_names(names):
         stays as it is.
     """
     names = list(names)
+    given = set(names)
     distinct = {}
     for name in names:
         candidate, count = name, 0
-        while candidate in distinct or (count and candidate in names):
+        while candidate in distinct or (count and candidate in given):
             count += 1
             candidate = f"{name}_{count}"
         distinct[candidate] = None
