@@ -69,6 +69,13 @@ def loss_scaled(cls, learning_rate):
     return cls(inner)
 
 
+def loss_scale_class():
+    """The public class; Keras 2.11 and newer keep it under another name."""
+    module = keras.mixed_precision
+    module = getattr(module, "loss_scale_optimizer", module)
+    return getattr(module, "BaseLossScaleOptimizer", module.LossScaleOptimizer)
+
+
 def multiple(cls, learning_rate):
     """One optimizer for biases, another one for the rest."""
     optimizers = keras.optimizers
@@ -111,8 +118,8 @@ NO_ENTRY = {
     "Optimizer": "abstract base: has no step of its own",
     "OptimizerMap": "argument of MultiOptimizer",
 }
-# What the legacy optimizers call, and the release since which TensorFlow can.
-KERNELS = {"Adamax": ("ResourceApplyAdaMax", (2, 10))}
+# Legacy optimizers that no TensorFlow up to 2.21 can run on bfloat16 weights.
+NO_KERNEL = {"Adamax": "ResourceApplyAdaMax"}
 LEARNING_RATE = 0.125
 
 
@@ -164,11 +171,9 @@ def setUpModule():
 
 class OptimizersTestCase(test_utils.ModelTestCase):
     def skip_without_kernel(self, cls):
-        op, since = KERNELS.get(cls.__name__, (None, None))
-        if op and not is_new(cls) and test_utils.VERSION < since:
-            self.skipTest(
-                f"TensorFlow before {since} has no bfloat16 kernel for {op}"
-            )
+        op = NO_KERNEL.get(cls.__name__)
+        if op and not is_new(cls):
+            self.skipTest(f"TensorFlow 2.21 has no bfloat16 kernel for {op}")
 
     def trained(self, optimizer, policy="bfloat16"):
         with test_utils.global_policy(policy):
@@ -246,8 +251,7 @@ class OptimizerRoundTripTest(OptimizersTestCase):
 
     @parameterized.named_parameters((route, route) for route in ROUTES)
     def test_loss_scale(self, route):
-        cls = keras.mixed_precision.LossScaleOptimizer
-        self.check(loss_scaled(cls, LEARNING_RATE), route)
+        self.check(loss_scaled(loss_scale_class(), LEARNING_RATE), route)
 
     @parameterized.named_parameters(
         (f"{name}_{route}", name, route)
@@ -328,7 +332,9 @@ class TensorFlowNamespaceTest(OptimizersTestCase):
     def test_round_trip(self, name, route):
         import tensorflow as tf
 
-        self.assertEqual(tf.keras.__version__, keras.__version__)
+        self.assertIs(tf.keras.Model, keras.Model)
+        if name.startswith("legacy") and route == "keras":
+            self.skip_unless_reached("legacy optimizers in .keras")
         optimizer = name
         if name != "adam":
             optimizer = tf.keras.optimizers
