@@ -1,5 +1,6 @@
 from keras import backend
 from keras.saving import hdf5_codec
+from keras.saving import optimizer_state
 
 
 def save_subset_weights_to_hdf5_group(f, weights):
@@ -32,6 +33,7 @@ def save_optimizer_weights_to_hdf5_group(hdf5_group, optimizer):
     )
     for name, value in zip(names, backend.batch_get_value(variables)):
         hdf5_codec.write(group, name, value, opaque=legacy)
+    optimizer_state.save_loss_scale(optimizer, group)
 
 
 def load_optimizer_weights_from_hdf5_group(hdf5_group):
@@ -41,10 +43,22 @@ def load_optimizer_weights_from_hdf5_group(hdf5_group):
         hdf5_group: HDF5 group that contains the group `optimizer_weights`.
 
     Returns:
-        List of NumPy arrays, in the order in which they were saved.
+        List of NumPy arrays, in the order in which they were saved, and then
+        of the numbers of a dynamic loss scale.
+
+    Raises:
+        ValueError: if one of them is missing.
     """
     group = hdf5_codec.open_group(hdf5_group, "optimizer_weights")
-    return [
-        hdf5_codec.read(group, name, backend.dtype_numpy)
-        for name in load_attributes_from_hdf5_group(group, "weight_names")
-    ]
+    names = load_attributes_from_hdf5_group(group, "weight_names")
+    try:
+        values = [
+            hdf5_codec.read(group, name, backend.dtype_numpy) for name in names
+        ]
+    except KeyError as error:
+        raise ValueError(
+            "The state of the optimizer cannot be restored: its variable "
+            f"{error} is missing in '{group.file.filename}'. To load the model "
+            "without it, pass `compile=False`."
+        ) from error
+    return values + optimizer_state.read_loss_scale(group)
