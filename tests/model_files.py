@@ -141,7 +141,12 @@ def optimizer_variables(model):
 def load(keras, path, file_format):
     """Loads a model, or loads its weights into a fresh one."""
     if file_format in WHOLE_MODEL:
-        return keras.models.load_model(path)
+        model = keras.models.load_model(path)
+        if not isinstance(model, keras.Model):
+            # With tf_keras beside it, keras 2 makes a model of tf_keras from
+            # a config of tf_keras, and loads nothing into it.
+            raise TypeError(f"{type(model)} is no model of {keras.__name__}")
+        return model
     model = build(keras)
     if hasattr(model.optimizer, "build"):
         # Or the optimizer's part of `.weights.h5` is left out.
