@@ -127,7 +127,11 @@ def _restore_training(file, model, custom_objects):
 def _restore_optimizer(file, model):
     from keras.src.legacy.saving import legacy_h5_format
 
-    values = legacy_h5_format.load_optimizer_weights_from_hdf5_group(file)
+    try:
+        values = legacy_h5_format.load_optimizer_weights_from_hdf5_group(file)
+    except KeyError as error:
+        _warn_of_fresh_optimizer(file, f"the file lacks {error}")
+        return
     try:
         # As many as before the first step: the optimizer was saved unbuilt,
         # and may still be given other trainable variables.
@@ -138,9 +142,13 @@ def _restore_optimizer(file, model):
             model.optimizer.build(model.trainable_variables)
             model.optimizer.set_weights(values)
     except (AttributeError, NotImplementedError, ValueError) as error:
-        logging.warning(
-            "The optimizer state in the file '%s' cannot be restored: training "
-            "starts with a fresh optimizer. Reason: %s",
-            file.filename,
-            error,
-        )
+        _warn_of_fresh_optimizer(file, error)
+
+
+def _warn_of_fresh_optimizer(file, reason):
+    logging.warning(
+        "The optimizer state in the file '%s' cannot be restored: training "
+        "starts with a fresh optimizer. Reason: %s",
+        file.filename,
+        reason,
+    )
