@@ -2,8 +2,8 @@ class BaseOptimizer:
     def set_weights(self, weights):
         if not self.built:
             raise ValueError(
-                "An optimizer has no variables to set before it is built. Call "
-                "`optimizer.build(trainable_variables)` first."
+                "You are calling `set_weights` on an optimizer without "
+                "variables. Call `build(trainable_variables)` first."
             )
         # Those of an inner optimizer too, and all of them or none.
         variables = self.variables

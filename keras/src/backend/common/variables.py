@@ -12,7 +12,7 @@ class Variable:
         value = self._convert_to_tensor(value, dtype=self._dtype)
         if not shape_equal(value.shape, self.shape):
             raise ValueError(
-                "A variable keeps its shape. "
+                "The shapes of a variable and its new value must match. "
                 f"Expected: {tuple(self.shape)} for variable '{self.path}'. "
                 f"Received: value.shape={tuple(value.shape)}."
             )
