@@ -510,7 +510,8 @@ def _open_child(parent, name, expected):
     """Opens a member of a group, if a hard link leads to it."""
     is_group = isinstance(parent, h5py.Group)
     if not is_group or name in ("", ".") or name not in parent:
-        raise KeyError(name)
+        where = _place(parent) if is_group else "an empty store"
+        raise KeyError(f"There is no '{name}' in {where}.")
     link = parent.get(name, getclass=True, getlink=True)
     if link is not h5py.HardLink:
         raise _refusal(parent, name, f"a link: {link.__name__}")
@@ -525,7 +526,7 @@ def _open_child(parent, name, expected):
 
 
 def _place(item):
-    return f"dataset '{item.name}' of file '{item.file.filename}'"
+    return f"'{item.name}' of file '{item.file.filename}'"
 
 
 def _refusal(parent, name, what):
@@ -539,7 +540,7 @@ def _refusal(parent, name, what):
 
 
 def _error(item, expected, received):
-    place = f" at '{item.name}' of file '{item.file.filename}'" if item else ""
+    place = f" at {_place(item)}" if item else ""
     return ValueError(
         f"Invalid data{place}. Expected: {expected}. Received: {received}."
     )
