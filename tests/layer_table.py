@@ -4,8 +4,8 @@
     python tests/layer_table.py --render before.json after.json
 
 The first form takes the table of layers from `bfloat16_layers_test.py`, as
-mapped onto the Keras that this Python has, and runs every layer. The second
-needs no Keras.
+`graft tests` maps it onto the Keras that this Python has, stock or forked, and
+runs every layer. The second needs no Keras; rows are named after the files.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def measure_layer(tests: types.ModuleType, name: str, policy: str) -> dict:
     try:
         round_trip = tests.RoundTrip(name, policy)
     except Exception as error:
-        return {"build": reason(error)}
+        return {"build": tests.limit_of(name, policy) or reason(error)}
     return {
         "build": "",
         "dtype": attempt(round_trip.check_output_dtype),
