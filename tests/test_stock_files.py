@@ -56,7 +56,7 @@ def test_stock_file(
     record = record_of(writer)
     if release.line != reader.line:
         pytest.skip(f"{reader} does not open files of Keras {release.line}")
-    reason = model_files.why_unreadable(release, reader, file_format)
+    reason = model_files.why_unreadable(record, reader, file_format)
     try:
         found = model_files.read(keras_under_test, record, file_format)
     except Exception as error:
