@@ -226,6 +226,18 @@ class RoundTripTest(CodecTestCase):
 class FileTypeTest(CodecTestCase):
     """What others find in the file."""
 
+    @parameterized.named_parameters(each(NAMES))
+    def test_number_type_wherever_it_is_exact(self, name):
+        if "int" in name:
+            # The only bit of int1 is its sign.
+            exact = name != "int1"
+        elif name in COMPLEX:
+            exact = False
+        else:
+            # HDF5 takes the highest exponent for infinities and NaN.
+            exact = bool(np.isinf(np.array(np.inf, "f4").astype(name)))
+        self.assertEqual(name in FLOATS + INTEGERS, exact)
+
     @parameterized.named_parameters(each(FLOATS))
     def test_float_type(self, name):
         info = ml_dtypes.finfo(name)
