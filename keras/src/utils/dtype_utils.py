@@ -5,7 +5,9 @@ def dtype_size(dtype):
 
         stored = hdf5_codec.FORMATS.get(dtype)
         if stored is None:
-            raise ValueError(f"Not a dtype with a size. Received: dtype={dtype}")
+            raise ValueError(
+                f"Not a dtype with a size. Received: dtype={dtype}"
+            )
         # Integers below a byte take a whole one.
         size = 8 * getattr(stored, "itemsize", 1)
     return size

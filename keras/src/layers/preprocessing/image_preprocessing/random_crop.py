@@ -1,0 +1,23 @@
+# graft: keras>=3.8
+class RandomCrop:
+    def transform_images(self, images, transformation, training=True):
+        images = self.backend.cast(images, self.compute_dtype)
+        if not training:
+            return images
+        top, left = transformation
+        rows = slice(top, top + self.height)
+        columns = slice(left, left + self.width)
+        if self.data_format == "channels_last":
+            images = images[..., rows, columns, :]
+        else:
+            images = images[..., rows, columns]
+        shape = self.backend.shape(images)
+        cropped = (shape[self.height_axis], shape[self.width_axis])
+        size = (self.height, self.width)
+        # A size that is known in the graph only is not an integer.
+        if all(isinstance(n, int) for n in cropped) and cropped == size:
+            return images
+        images = self.backend.image.resize(
+            images, size=size, data_format=self.data_format
+        )
+        return self.backend.cast(images, self.compute_dtype)
