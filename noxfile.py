@@ -34,7 +34,7 @@ nox.options.sessions = [
 
 PYTHONS = ("3.11", "3.10", "3.12", "3.13")
 TOOL = ("click", "libcst", "packaging", "tomli")
-TESTING = ("absl-py", "h5py", "pytest", "pytest-xdist")
+TESTING = ("absl-py", "h5py", "ml-dtypes", "pytest", "pytest-xdist")
 
 # What these TensorFlows need and don't say. Their own limits came later.
 CONSTRAINTS = {

@@ -1,10 +1,10 @@
 from keras.saving import hdf5_codec
 
-# graft: keras<2.11
-from keras.utils import generic_utils as serialization
-
 # graft: keras>=2.11 | tf_keras
 from keras.saving.legacy import serialization
+
+# graft: keras<2.11
+from keras.utils import generic_utils as serialization
 
 # isort: off
 # graft: keras<2.12
