@@ -37,7 +37,7 @@ Formats: https://github.com/jax-ml/ml_dtypes#specifications-of-implemented-float
 
 import collections
 import functools
-import math
+import operator
 import sys
 
 import numpy as np
@@ -266,7 +266,7 @@ def open_dataset(group, name):
     if dataset.is_virtual:
         raise _refusal(parent, leaf, "a virtual dataset")
     itemsize = dataset.id.get_type().get_size()
-    declared = math.prod(dataset.shape or ()) * itemsize
+    declared = functools.reduce(operator.mul, dataset.shape or (), itemsize)
     stored = dataset.id.get_storage_size()
     if declared > max(_DECLARED_BYTES_FLOOR, _MAX_EXPANSION * stored):
         raise _refusal(
@@ -294,6 +294,19 @@ def open_group(parent, path):
     for part in path.strip("/").split("/"):
         parent = _open_child(parent, part, h5py.Group)
     return parent
+
+
+def check_members(group):
+    """Refuses a group that has a link among its members, see `open_dataset`.
+
+    Args:
+        group: `h5py.Group` whose members are about to be opened by name.
+
+    Raises:
+        ValueError: if a member is a soft or an external link.
+    """
+    for name in group:
+        _check_link(group, name)
 
 
 def unique_names(names):
@@ -356,6 +369,9 @@ class VariableStore(collections.abc.MutableMapping):
         return key in self._group
 
     def __getattr__(self, name):
+        if name == "_group":
+            # Not yet there while it is copied.
+            raise AttributeError(name)
         return getattr(self._group, name)
 
 
@@ -421,7 +437,11 @@ def _stored_as(file_type):
                 file_type.get_fields(),
                 file_type.get_ebias(),
             )
-    if file_type.get_class() == h5py.h5t.INTEGER and file_type.get_size() == 1:
+    if (
+        file_type.get_class() == h5py.h5t.INTEGER
+        and file_type.get_size() == 1
+        and file_type.get_offset() == 0
+    ):
         signed = file_type.get_sign() != h5py.h5t.SGN_NONE
         return Integer(file_type.get_precision(), signed)
     return None
@@ -473,10 +493,13 @@ def _find_dtype(name, numpy_type, dataset):
             except TypeError:
                 # Not one of the caller's own.
                 pass
-        import ml_dtypes
-
+        try:
+            import ml_dtypes
+        except ImportError:
+            # TensorFlow before 2.14 registers a bfloat16 of its own.
+            return np.dtype(name)
         return np.dtype(getattr(ml_dtypes, name))
-    except (ImportError, AttributeError, TypeError):
+    except (AttributeError, TypeError):
         raise _error(
             dataset,
             f"a dtype of {', '.join(FORMATS)}, and an `ml_dtypes` that has it",
@@ -506,15 +529,19 @@ def _interpret(value, dtype):
     )
 
 
+def _check_link(parent, name):
+    link = parent.get(name, getclass=True, getlink=True)
+    if link is not h5py.HardLink:
+        raise _refusal(parent, name, f"a link: {link.__name__}")
+
+
 def _open_child(parent, name, expected):
     """Opens a member of a group, if a hard link leads to it."""
     is_group = isinstance(parent, h5py.Group)
     if not is_group or name in ("", ".") or name not in parent:
         where = _place(parent) if is_group else "an empty store"
         raise KeyError(f"There is no '{name}' in {where}.")
-    link = parent.get(name, getclass=True, getlink=True)
-    if link is not h5py.HardLink:
-        raise _refusal(parent, name, f"a link: {link.__name__}")
+    _check_link(parent, name)
     child = parent[name]
     if not isinstance(child, expected):
         raise _error(
