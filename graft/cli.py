@@ -80,13 +80,14 @@ def tree(project: Project, release: str, directory: Path, tests: bool) -> None:
 @click.argument("directory", type=DIRECTORY)
 @click.pass_obj
 def tests(project: Project, release: str, directory: Path) -> None:
-    """Writes the overlay's tests only, to run with an installed fork."""
+    """Writes the overlay's tests only, for an installed fork or stock."""
     target = project.table.release(release)
     changes = project.changes(target, project.files(target), tests=True)
-    chosen = {p: d for p, d in changes.items() if p.endswith("_test.py")}
+    wanted = ("_test.py", "_test_utils.py")
+    chosen = {p: d for p, d in changes.items() if p.endswith(wanted)}
     for path, data in chosen.items():
         write(directory / path, data)
-    click.echo(f"{target}: {len(chosen)} tests")
+    click.echo(f"{target}: {len(chosen)} files")
 
 
 @main.command()
