@@ -235,7 +235,7 @@ def test_commands(command_line, tmp_path):
         (["check"], "tf_keras==2.21.0: 3 files\n"),
         (["releases"], "tensorflow==2.21.*"),
         (["review"], "0 bodies to review\n"),
-        (["tests", release, str(tests)], "1 tests\n"),
+        (["tests", release, str(tests)], "1 files\n"),
         (["tree", release, str(tree)], "2 files grafted\n"),
         (["wheel", release, "-o", str(tmp_path)], "+bf16.1-py2.py3"),
     ):
