@@ -37,6 +37,7 @@ Formats: https://github.com/jax-ml/ml_dtypes#specifications-of-implemented-float
 
 import collections
 import functools
+import itertools
 import operator
 import sys
 
@@ -309,6 +310,36 @@ def check_members(group):
         _check_link(group, name)
 
 
+def member_names(group, attribute):
+    """Reads the names of members that a group lists in an attribute.
+
+    Keras splits a list that is too long for one attribute into several, whose
+    names are numbered from 0.
+
+    Args:
+        group: `h5py.Group` whose members are to be opened by these names.
+        attribute: Name of the attribute, `layer_names` or `weight_names`.
+
+    Returns:
+        List of strings.
+
+    Raises:
+        ValueError: if a member of the group is a link, see `open_dataset`.
+    """
+    check_members(group)
+    if attribute in group.attrs:
+        chunks = [group.attrs[attribute]]
+    else:
+        numbered = (f"{attribute}{i}" for i in itertools.count())
+        present = itertools.takewhile(group.attrs.__contains__, numbered)
+        chunks = [group.attrs[key] for key in present]
+    return [
+        name.decode("utf8") if isinstance(name, bytes) else name
+        for chunk in chunks
+        for name in chunk
+    ]
+
+
 def unique_names(names):
     """Makes the names of datasets in one group distinct.
 
@@ -349,6 +380,12 @@ class VariableStore(collections.abc.MutableMapping):
     def __init__(self, group, numpy_type=None):
         self._group = group
         self._numpy_type = numpy_type
+
+    @classmethod
+    def create(cls, file, path, numpy_type=None):
+        """Makes the store of the object at a path, "" for the root."""
+        group = file.create_group(path) if path else file
+        return cls(group.create_group("vars"), numpy_type)
 
     def __getitem__(self, key):
         return read(self._group, key, self._numpy_type)

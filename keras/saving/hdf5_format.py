@@ -1,5 +1,3 @@
-import itertools
-
 from keras import backend
 from keras.saving import hdf5_codec
 from keras.saving import optimizer_state
@@ -67,16 +65,4 @@ def load_optimizer_weights_from_hdf5_group(hdf5_group):
 
 
 def load_attributes_from_hdf5_group(group, name):
-    # What is loaded are the names of members, to be opened next.
-    hdf5_codec.check_members(group)
-    if name in group.attrs:
-        chunks = [group.attrs[name]]
-    else:
-        numbered = (f"{name}{i}" for i in itertools.count())
-        present = itertools.takewhile(group.attrs.__contains__, numbered)
-        chunks = [group.attrs[key] for key in present]
-    return [
-        item.decode("utf8") if isinstance(item, bytes) else item
-        for chunk in chunks
-        for item in chunk
-    ]
+    return hdf5_codec.member_names(group, name)

@@ -53,9 +53,8 @@ def _is_keras_trackable(obj):
 # graft: keras>=2.12 | tf_keras
 class H5IOStore:
     def make(self, path):
-        group = self.h5_file.create_group(path) if path else self.h5_file
-        return hdf5_codec.VariableStore(
-            group.create_group("vars"), backend.dtype_numpy
+        return hdf5_codec.VariableStore.create(
+            self.h5_file, path, backend.dtype_numpy
         )
 
     def get(self, path):
@@ -71,9 +70,8 @@ class H5IOStore:
 # graft: keras==2.11.*
 class H5IOHandler:
     def make(self, path):
-        group = self.h5_file.create_group(path) if path else self.h5_file
-        return hdf5_codec.VariableStore(
-            group.create_group("vars"), backend.dtype_numpy
+        return hdf5_codec.VariableStore.create(
+            self.h5_file, path, backend.dtype_numpy
         )
 
     def get(self, path):

@@ -18,8 +18,7 @@ class H5IOStore:
 
     # graft: keras<3.0.5
     def make(self, path):
-        group = self.h5_file.create_group(path) if path else self.h5_file
-        return hdf5_codec.VariableStore(group.create_group("vars"))
+        return hdf5_codec.VariableStore.create(self.h5_file, path)
 
     # graft: keras<3.0.5
     def get(self, path):

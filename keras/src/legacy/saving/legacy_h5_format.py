@@ -1,5 +1,3 @@
-import itertools
-
 from keras.src import backend
 from keras.src.legacy.saving import hdf5_model
 from keras.src.saving import hdf5_codec
@@ -68,16 +66,4 @@ def _legacy_weights(layer):
 
 
 def load_attributes_from_hdf5_group(group, name):
-    # What is loaded are the names of members, to be opened next.
-    hdf5_codec.check_members(group)
-    if name in group.attrs:
-        chunks = [group.attrs[name]]
-    else:
-        numbered = (f"{name}{i}" for i in itertools.count())
-        present = itertools.takewhile(group.attrs.__contains__, numbered)
-        chunks = [group.attrs[key] for key in present]
-    return [
-        item.decode("utf8") if isinstance(item, bytes) else item
-        for chunk in chunks
-        for item in chunk
-    ]
+    return hdf5_codec.member_names(group, name)
