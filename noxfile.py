@@ -36,6 +36,8 @@ PYTHONS = ("3.11", "3.10", "3.12", "3.13")
 TOOL = ("click", "libcst", "packaging", "tomli")
 TESTING = ("absl-py", "h5py", "ml-dtypes", "pytest", "pytest-xdist")
 
+FORK_TESTS = ("tests/test_issue.py", "tests/test_stock_files.py")
+
 # What these TensorFlows need and don't say. Their own limits came later.
 CONSTRAINTS = {
     "tensorflow==2.9.*": ("numpy<2", "protobuf<3.20"),
@@ -79,7 +81,8 @@ EACH_RELEASE = nox.parametrize(
 @EACH_RELEASE
 def fork(session: nox.Session, release: str) -> None:
     """Installs the fork for a release and runs everything against it."""
-    check_fork(session, RELEASES[release])
+    install_fork(session, RELEASES[release])
+    check(session, RELEASES[release])
 
 
 @nox.session
@@ -98,18 +101,25 @@ def interop(session: nox.Session, release: str) -> None:
     )
 
 
-def check_fork(session: nox.Session, release: Release) -> None:
-    install_fork(session, release)
-    session.run("python", "examples/issue_17069.py", release.name)
+def check(session: nox.Session, release: Release, variant: str = "") -> None:
+    """Runs everything against the Keras that is installed in a session."""
     folder = Path(session.create_tmp()) / "overlay_tests"
     shutil.rmtree(folder, ignore_errors=True)
     session.run("python", "-m", "graft", "tests", str(release), str(folder))
-    session.run("pytest", "-n", str(os.cpu_count()), str(folder))
-    session.run(
-        "pytest",
-        "tests/test_stock_files.py",
-        env={"KERAS_MODULE": release.name},
-    )
+    report = str(folder.with_name("report.xml"))
+    name = "-".join([release.distribution, *variant.split()])
+    session.env["KERAS_MODULE"] = release.name
+    session.env["PYTHONPATH"] = os.pathsep.join([".", "tests"])
+    try:
+        session.run(
+            *("pytest", "-n", str(os.cpu_count()), "-p", "release_quirks"),
+            *("--junitxml", report, str(folder), *FORK_TESTS),
+            *session.posargs,
+        )
+    finally:
+        script = "tests/release_matrix.py"
+        result = f"{session.env.get('RESULTS', 'build/results')}/{name}.json"
+        session.run("python", script, "record", report, result, variant)
 
 
 def install_fork(session: nox.Session, release: Release) -> None:

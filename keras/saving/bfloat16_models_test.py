@@ -6,6 +6,7 @@ and bytes, and in the bytes of the output.
 """
 
 import collections
+import functools
 import gc
 import io
 import os
@@ -107,6 +108,12 @@ class ManyWeights(layers.Layer):
         return inputs * self.many[0][0] + self.many[-1][1]
 
 
+# graft: keras>=3
+NO_AUTOCAST = {"autocast": False}
+# graft: keras<3 | tf_keras
+NO_AUTOCAST = {}
+
+
 class Stored(layers.Layer):
     """Keeps one weight of any type and shape, and passes its input on."""
 
@@ -122,7 +129,7 @@ class Stored(layers.Layer):
             dtype=self.weight_dtype,
             initializer=zeros,
             trainable=False,
-            **({"autocast": False} if test_utils.IS_KERAS_3 else {}),
+            **NO_AUTOCAST,
         )
         self.built = True
 
@@ -138,7 +145,7 @@ class Stored(layers.Layer):
 
 def zeros(shape, dtype=None, **kwargs):
     name = getattr(dtype, "name", dtype)
-    return test_utils.to_tensor(np.zeros(shape, test_utils.numpy_type(name)))
+    return np.zeros(shape, test_utils.numpy_type(name))
 
 
 class Subclassed(keras.Model):
@@ -332,15 +339,18 @@ def efficient_net():
     )
 
 
-Kind = collections.namedtuple("Kind", "make shapes routes needs")
+Kind = collections.namedtuple("Kind", "make shapes routes")
 
 
-def kind(make, *shapes, routes=ALL_ROUTES, needs=None):
+def kind(make, *shapes, routes=ALL_ROUTES):
     """Describes one kind of model: how it is made, its inputs, its routes."""
-    return Kind(make, shapes or [(4,)], routes, needs)
+    return Kind(make, shapes or [(4,)], routes)
 
 
 # A subclassed model has no whole legacy file, and cannot be cloned.
+# graft: keras>=3
+OF_SUBCLASSES = ("weights_h5", "keras", "pickle", "deepcopy")
+# graft: keras<3 | tf_keras
 OF_SUBCLASSES = ("legacy_weights", "weights_h5", "keras", "pickle", "deepcopy")
 
 KINDS = {
@@ -353,11 +363,11 @@ KINDS = {
     "time_distributed": kind(time_distributed, (3, 4)),
     "bidirectional": kind(bidirectional, (3, 4)),
     "odd_shapes": kind(odd_shapes),
-    "unnamed_weights": kind(unnamed_weights, needs="weights without names"),
-    "own_store": kind(own_store, needs="own variables of a custom layer"),
+    "unnamed_weights": kind(unnamed_weights),
+    "own_store": kind(own_store),
     "normalized": kind(normalized),
-    "constants": kind(constants, needs="constants in a graph"),
-    "configured": kind(configured, needs="NumPy scalars in a config"),
+    "constants": kind(constants),
+    "configured": kind(configured),
 }
 LARGE_KINDS = {
     "thousand_layers": kind(thousand_layers, routes=("h5", "weights_h5")),
@@ -393,14 +403,6 @@ def filled_model(make, policy="bfloat16"):
     return model
 
 
-def subclassed_in_legacy_file(name, route):
-    """Keras 3 writes the legacy layout for whole models only."""
-    return test_utils.IS_KERAS_3 and (name, route) in [
-        ("subclassed", "legacy_weights"),
-        ("own_weights", "legacy_weights"),
-    ]
-
-
 def each_route(kinds):
     """The arguments of `named_parameters`, one for each way of each kind."""
     return [
@@ -408,7 +410,6 @@ def each_route(kinds):
         for name in kinds
         for policy in POLICIES
         for route in kinds[name].routes
-        if route in ALL_ROUTES and not subclassed_in_legacy_file(name, route)
     ]
 
 
@@ -429,9 +430,7 @@ class ModelRoundTripTest(ModelsTestCase):
     @parameterized.named_parameters(each_route(KINDS))
     def test_round_trip(self, name, policy, route):
         """Saves and loads; what comes back must be the same."""
-        make, shapes, _, needs = KINDS[name]
-        if needs:
-            self.skip_unless_reached(needs)
+        make, shapes, _ = KINDS[name]
         model = filled_model(make, policy)
         inputs = make_inputs(shapes)
         outputs = test_utils.outputs_of(model, inputs)
@@ -442,22 +441,29 @@ class ModelRoundTripTest(ModelsTestCase):
         )
 
     @parameterized.named_parameters(
-        ("thousand_layers", "thousand_layers", "bfloat16"),
-        ("many_weights", "many_weights", "bfloat16"),
-        ("efficient_net", "efficient_net", "mixed_bfloat16"),
+        (f"{name}_{route}", name, policy, route)
+        for name, policy in [
+            ("thousand_layers", "bfloat16"),
+            ("many_weights", "bfloat16"),
+            ("efficient_net", "mixed_bfloat16"),
+        ]
+        for route in LARGE_KINDS[name].routes
     )
-    def test_large(self, name, policy):
+    def test_large(self, name, policy, route):
         """The same for models that take long to build, which is done once."""
-        make, shapes, routes, _ = LARGE_KINDS[name]
-        model = filled_model(make, policy)
-        fresh = make_model(make, policy)
-        inputs = make_inputs(shapes)
-        for route in routes:
-            with self.subTest(route):
-                clear_weights(fresh)
-                loaded = self.through(route, model, lambda: fresh)
-                self.assert_same_weights(model, loaded)
-                self.assert_same_outputs(model, loaded, inputs)
+        model, fresh = large_models(name, policy)
+        clear_weights(fresh)
+        loaded = self.through(route, model, lambda: fresh)
+        self.assert_same_weights(model, loaded)
+        inputs = make_inputs(LARGE_KINDS[name].shapes)
+        self.assert_same_outputs(model, loaded, inputs)
+
+
+@functools.lru_cache(maxsize=1)
+def large_models(name, policy):
+    """A filled model, and another one to load its weights into."""
+    make = LARGE_KINDS[name].make
+    return filled_model(make, policy), make_model(make, policy)
 
 
 def clear_weights(model):
@@ -492,31 +498,6 @@ class SkipMismatchTest(ModelsTestCase):
             "weight", test_utils.weights_of(model)[:2], weights[:2]
         )
         self.assert_same_bits("weight", untouched, weights[2:])
-
-
-class CompiledModelTest(ModelsTestCase):
-    @parameterized.named_parameters(
-        (f"{policy}_{route}", policy, route)
-        for policy in POLICIES
-        for route in ("h5", "keras")
-        if route in test_utils.FILE_ROUTES
-    )
-    def test_strings(self, policy, route):
-        if route == "h5":
-            self.skip_unless_reached("string losses in .h5")
-        model = make_model(sequential, policy)
-        model.compile("sgd", loss="mse", metrics=["mae"])
-        x = np.random.RandomState(0).uniform(size=(8, 4)).astype("float32")
-        y = x[:, :2]
-        model.fit(x, y, verbose=0)
-        test_utils.fill_weights(model)
-        path = self.path(f"model.{route}")
-        model.save(path, **test_utils.save_arguments(route))
-        loaded = test_utils.load_model(path, compile=True)
-        self.assert_same_weights(model, loaded)
-        self.assertEqual(
-            loaded.evaluate(x, y, verbose=0), model.evaluate(x, y, verbose=0)
-        )
 
 
 def stored(dtype, shape):
@@ -559,17 +540,17 @@ class SpecialValuesTest(ModelsTestCase):
         for dtype in ("float8_e4m3fn", "float8_e5m2")
         for route in ALL_ROUTES
     )
-    @test_utils.needs("weights of a float8 type")
     @test_utils.needs_tensorflow
     def test_float8(self, dtype, route):
         self.check(dtype, route)
 
+    # Keras 3 has no variables of these types.
+    # graft: keras<3 | tf_keras
     @parameterized.named_parameters(
         (f"{dtype}_{route}", dtype, route)
         for dtype in ("int4", "uint4")
         for route in ALL_ROUTES
     )
-    @test_utils.needs("weights of an int4 type")
     def test_int4(self, dtype, route):
         self.check(dtype, route)
 
@@ -641,43 +622,6 @@ class RawArraysTest(ModelsTestCase):
         self.check(list(np.load(path, allow_pickle=True)))
 
 
-class FilesTest(ModelsTestCase):
-    @test_utils.needs("files given as an h5py.File")
-    def test_h5py_file(self):
-        model = filled_model(sequential)
-        with h5py.File(self.path("model.h5"), "w") as file:
-            keras.models.save_model(model, file, save_format="h5")
-        with h5py.File(self.path("model.h5"), "r") as file:
-            loaded = test_utils.load_model(file)
-        self.assert_same_weights(model, loaded)
-
-    @test_utils.needs("files given as an h5py.File")
-    def test_file_in_memory(self):
-        model = filled_model(sequential)
-        memory = io.BytesIO()
-        with h5py.File(memory, "w") as file:
-            keras.models.save_model(model, file, save_format="h5")
-        with h5py.File(memory, "r") as file:
-            loaded = test_utils.load_model(file)
-        self.assert_same_weights(model, loaded)
-
-    @parameterized.named_parameters(
-        (route, route) for route in test_utils.FILE_ROUTES
-    )
-    def test_pathlib(self, route):
-        model = filled_model(sequential)
-        loaded = test_utils.ROUTES[route](
-            model, lambda: make_model(sequential), pathlib.Path(self.folder)
-        )
-        self.assert_same_weights(model, loaded)
-
-    def test_open_path(self):
-        model = filled_model(sequential)
-        path = pathlib.Path(self.folder) / "model.h5"
-        model.save(path)
-        self.assert_same_weights(model, test_utils.load_model(path))
-
-
 SUFFIXES = {
     "h5": ".h5",
     "legacy_weights": ".h5",
@@ -692,20 +636,20 @@ SUFFIXES = {
 class OnDiskTestCase(ModelsTestCase):
     """Lets a test see or change a file between saving and loading."""
 
-    def save(self, model, route):
+    def save(self, model, route, path_type=str):
         """Saves as `route` does and returns the path."""
-        if route in ("legacy_weights", "by_name", "skip_mismatch"):
-            return test_utils.save_legacy_weights(model, self.folder)
-        path = self.path("model" + SUFFIXES[route])
-        if "weights" in route:
+        path = path_type(self.path("model" + SUFFIXES[route]))
+        if route in test_utils.WHOLE_ROUTES:
+            test_utils.save_model(model, path)
+        elif "weights_h5" in route:
             model.save_weights(path)
         else:
-            model.save(path, **test_utils.save_arguments(route))
+            test_utils.save_legacy_weights(model, path)
         return path
 
     def load(self, path, route, fresh):
         """Loads as `route` does, the weights alone into `fresh`."""
-        if route in ("h5", "keras"):
+        if route in test_utils.WHOLE_ROUTES:
             return test_utils.load_model(path)
         arguments = {}
         if route in ("by_name", "skip_mismatch"):
@@ -733,6 +677,57 @@ class OnDiskTestCase(ModelsTestCase):
             for name, data in members.items():
                 archive.writestr(name, data)
         return result
+
+
+class CompiledModelTest(OnDiskTestCase):
+    @parameterized.named_parameters(
+        (f"{policy}_{route}", policy, route)
+        for policy in POLICIES
+        for route in test_utils.WHOLE_ROUTES
+    )
+    def test_strings(self, policy, route):
+        model = make_model(sequential, policy)
+        model.compile("sgd", loss="mse", metrics=["mae"])
+        x = np.random.RandomState(0).uniform(size=(8, 4)).astype("float32")
+        y = x[:, :2]
+        model.fit(x, y, verbose=0)
+        test_utils.fill_weights(model)
+        path = self.save(model, route)
+        loaded = test_utils.load_model(path, compile=True)
+        self.assert_same_weights(model, loaded)
+        self.assertEqual(
+            loaded.evaluate(x, y, verbose=0), model.evaluate(x, y, verbose=0)
+        )
+
+
+class FilesTest(OnDiskTestCase):
+    # graft: keras<3 | tf_keras
+    def test_h5py_file(self):
+        model = filled_model(sequential)
+        with h5py.File(self.path("model.h5"), "w") as file:
+            keras.models.save_model(model, file, save_format="h5")
+        with h5py.File(self.path("model.h5"), "r") as file:
+            loaded = test_utils.load_model(file)
+        self.assert_same_weights(model, loaded)
+
+    # graft: keras<3 | tf_keras
+    def test_file_in_memory(self):
+        model = filled_model(sequential)
+        memory = io.BytesIO()
+        with h5py.File(memory, "w") as file:
+            keras.models.save_model(model, file, save_format="h5")
+        with h5py.File(memory, "r") as file:
+            loaded = test_utils.load_model(file)
+        self.assert_same_weights(model, loaded)
+
+    @parameterized.named_parameters(
+        (route, route) for route in test_utils.FILE_ROUTES
+    )
+    def test_pathlib(self, route):
+        model = filled_model(sequential)
+        path = self.save(model, route, pathlib.Path)
+        fresh = make_model(sequential)
+        self.assert_same_weights(model, self.load(path, route, fresh))
 
 
 def is_bfloat16(dataset):
@@ -792,7 +787,6 @@ class FormsOnDiskTest(OnDiskTestCase):
         (f"{form}_{route}", form == "labelled", route)
         for form in ("bare", "labelled")
         for route in SUFFIXES
-        if route in ALL_ROUTES
     )
     def test_blobs_of_stock_releases(self, label, route):
         model = filled_model(convolutional)
@@ -849,7 +843,6 @@ class RefusedFilesTest(OnDiskTestCase):
         for reference in REFERENCES
         for policy in ("bfloat16", "float32")
         for route in SUFFIXES
-        if route in ALL_ROUTES
     )
     def test_reference(self, reference, policy, route):
         model = filled_model(sequential, policy)
@@ -892,6 +885,7 @@ class RefusedFilesTest(OnDiskTestCase):
         return [array for array in weights if array.shape == (5, 2)]
 
 
+# graft: keras>=3
 def with_lora():
     model = keras.Sequential(
         [layers.Input((8,)), layers.Dense(6, name="a"), layers.Dense(4)]
@@ -900,6 +894,7 @@ def with_lora():
     return model
 
 
+# graft: keras>=3
 def quantized(mode):
     model = keras.Sequential(
         [layers.Input((16,)), layers.Dense(8, name="a"), layers.Dense(16)]
@@ -909,6 +904,7 @@ def quantized(mode):
     return model
 
 
+# graft: keras>=3
 def by_path(weights):
     """Arrays by layer and name: quantizing changes the order of weights."""
     return {
@@ -917,18 +913,20 @@ def by_path(weights):
     }
 
 
+# graft: keras>=3
 def effective_weights(model):
     """What the layers work with: loading may merge LoRA into the kernel."""
     tensors = [(layer.kernel, layer.bias) for layer in model.layers]
     return [test_utils.to_array(tensor) for pair in tensors for tensor in pair]
 
 
-KERAS_3_ROUTES = ("h5", "weights_h5", "keras")
+# graft: keras>=3
+DERIVED_ROUTES = ("h5", "weights_h5", "keras")
 
 
+# graft: keras>=3
 class DerivedModelsTest(ModelsTestCase):
-    @parameterized.named_parameters((route, route) for route in KERAS_3_ROUTES)
-    @test_utils.needs("LoRA")
+    @parameterized.named_parameters((route, route) for route in DERIVED_ROUTES)
     def test_lora(self, route):
         def fresh():
             return make_model(with_lora)
@@ -944,13 +942,9 @@ class DerivedModelsTest(ModelsTestCase):
     @parameterized.named_parameters(
         (f"{mode}_{route}", mode, route)
         for mode in ("int8", "int4", "float8")
-        for route in KERAS_3_ROUTES
+        for route in DERIVED_ROUTES
     )
     def test_quantized(self, mode, route):
-        self.skip_unless_reached(f"quantize {mode}")
-        if route == "h5":
-            self.skip_unless_reached("quantized models in .h5")
-
         def fresh():
             return make_model(lambda: quantized(mode))
 
@@ -964,7 +958,7 @@ class DerivedModelsTest(ModelsTestCase):
         self.assert_same_outputs(model, loaded, make_inputs([(16,)]))
 
 
-@test_utils.needs("sharded weights")
+# graft: keras>=3
 class ShardedWeightsTest(ModelsTestCase):
     def test_round_trip(self):
         def make():
@@ -982,7 +976,7 @@ class ShardedWeightsTest(ModelsTestCase):
         self.assert_same_weights(model, loaded)
 
 
-@test_utils.needs("KerasFileEditor")
+# graft: keras>=3
 class FileEditorTest(ModelsTestCase):
     def setUp(self):
         super().setUp()

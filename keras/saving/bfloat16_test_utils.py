@@ -1,7 +1,6 @@
 """What the tests of low-precision models share.
 
-All that differs between releases and frameworks is in here: which ways there
-are to save a model, since when, and how a tensor becomes an array.
+The ways there are to save a model, and how a tensor becomes an array.
 """
 
 import contextlib
@@ -13,13 +12,17 @@ import shutil
 import tempfile
 import unittest
 
+# graft: keras>=3
+import ml_dtypes
 import numpy as np
+
+# graft: keras<3 | tf_keras
+import tensorflow.compat.v2 as tf
 from absl.testing import parameterized
 
 import keras
+from keras import layers
 
-VERSION = tuple(int(part) for part in keras.__version__.split(".")[:2])
-IS_KERAS_3 = VERSION >= (3, 0)
 BACKEND = keras.backend.backend()
 
 # Significant binary digits, the implicit one included.
@@ -30,110 +33,72 @@ SIGNIFICANT_DIGITS = {
     "float64": 53,
 }
 
-# The release of each line that a feature came with.
-SINCE = {
-    "the .keras archive": [(2, 12), (3, 0)],
-    "the .weights.h5 layout of its own": [(2, 12), (3, 0)],
-    "own variables of a custom layer": [(2, 13), (3, 0)],
-    "pickle by the .keras archive": [(2, 12), (3, 4)],
-    "new optimizers as the default": [(2, 11), (3, 0)],
-    "new optimizers in files": [(2, 11), (3, 0)],
-    "LoRA": [None, (3, 1)],
-    "quantize int8": [None, (3, 4)],
-    "quantize float8": [None, (3, 4)],
-    "quantize int4": [None, (3, 11)],
-    "KerasFileEditor": [None, (3, 6)],
-    "sharded weights": [None, (3, 10)],
-    "files given as an h5py.File": [(2, 9), None],
-    "weights of a float8 type": [(2, 13), (3, 3)],
-    "weights of an int4 type": [(2, 13), None],
-}
-
-# Faults that float32 shows as well, and the release since which the fork mends
-# them.
-MENDED_SINCE = {
-    "string losses in .h5": [(2, 9), (3, 15)],
-    "constants in a graph": [(2, 21), (3, 15)],
-    "NumPy scalars in a config": [(2, 21), (3, 15)],
-    "weights without names": [(2, 9), (3, 0)],
-    "optimizer state in .h5": [(2, 9), (3, 15)],
-    "quantized models in .h5": [None, (3, 15)],
-    "legacy optimizers in .keras": [(2, 21), None],
-}
-
-
-def reached(what):
-    """Whether the Keras under test has come to an entry of a table."""
-    since = {**SINCE, **MENDED_SINCE}[what][IS_KERAS_3]
-    return since is not None and VERSION >= since
-
-
-def reason(what):
-    """Why a test is skipped that needs an entry of a table."""
-    since = {**SINCE, **MENDED_SINCE}[what]
-    releases = [f"Keras {x}.{y}" for x, y in filter(None, since)]
-    verb = "mended" if what in MENDED_SINCE else "there"
-    return f"{what}: {verb} since {' and '.join(releases)} only"
-
-
-def needs(what):
-    """Skips a test, or a class of them, where Keras has no such feature."""
-    return unittest.skipUnless(reached(what), reason(what))
-
-
 needs_tensorflow = unittest.skipUnless(
     BACKEND == "tensorflow", "uses TensorFlow itself"
 )
 
 
-def policy_functions():
-    if IS_KERAS_3:
-        return keras.mixed_precision
-    return keras.mixed_precision.policy
-
-
 def policy_name():
     """The default policy of layers."""
-    return policy_functions().global_policy().name
+    return layers.Layer().dtype_policy.name
 
 
+# graft: keras>=3
 @contextlib.contextmanager
 def global_policy(policy):
     """Makes `policy` the default of layers created in the block."""
-    set_policy = policy_functions().set_global_policy
-    set_policy(policy)
+    before = keras.mixed_precision.global_policy()
+    keras.mixed_precision.set_global_policy(policy)
     try:
         yield
     finally:
-        # In Keras 2 no policy means the one of `floatx`.
-        set_policy("float32" if IS_KERAS_3 else None)
+        keras.mixed_precision.set_global_policy(before)
 
 
+# graft: keras<3 | tf_keras
+@contextlib.contextmanager
+def global_policy(policy):
+    """Makes `policy` the default of layers created in the block."""
+    keras.mixed_precision.policy.set_global_policy(policy)
+    try:
+        yield
+    finally:
+        # No policy means the one of `floatx`.
+        keras.mixed_precision.policy.set_global_policy(None)
+
+
+# graft: keras>=3
 def numpy_type(name):
-    """The NumPy type that the framework has for the name of a dtype."""
-    if IS_KERAS_3:
-        import ml_dtypes
+    """The NumPy type of a dtype's name."""
+    return np.dtype(getattr(ml_dtypes, name, name))
 
-        return np.dtype(getattr(ml_dtypes, name, name))
-    import tensorflow as tf
 
+# graft: keras<3 | tf_keras
+def numpy_type(name):
+    """The NumPy type that TensorFlow has for a dtype's name."""
     return np.dtype(tf.as_dtype(name).as_numpy_dtype)
 
 
-def to_tensor(array, dtype=None):
-    if dtype is None:
-        import tensorflow as tf
+# graft: keras>=3
+def to_tensor(array, dtype):
+    return keras.ops.cast(array, dtype)
 
-        return tf.constant(array)
-    if IS_KERAS_3:
-        return keras.ops.cast(array, dtype)
+
+# graft: keras<3 | tf_keras
+def to_tensor(array, dtype):
     return keras.backend.cast(keras.backend.constant(array), dtype)
 
 
+# graft: keras>=3
 def to_array(tensor):
-    if not IS_KERAS_3 or BACKEND == "tensorflow":
+    if BACKEND == "tensorflow":
         return np.asarray(tensor.numpy())
     return keras.ops.convert_to_numpy(tensor)
+
+
+# graft: keras<3 | tf_keras
+def to_array(tensor):
+    return np.asarray(tensor.numpy())
 
 
 def dtype_name(array_or_variable):
@@ -187,10 +152,16 @@ def weights_of(model):
     return [to_array(weight) for weight in model.weights]
 
 
+# graft: keras<2.11 | keras>=3
 def make_optimizer(name, **config):
-    """An optimizer as a string selects it: in Keras 2 of the newest kind."""
-    if not IS_KERAS_3 and reached("new optimizers as the default"):
-        config["is_legacy_optimizer"] = False
+    """An optimizer as a string selects it."""
+    return keras.optimizers.get({"class_name": name, "config": config})
+
+
+# graft: keras>=2.11,<3 | tf_keras
+def make_optimizer(name, **config):
+    """An optimizer as a string selects it, of the newest kind."""
+    config["is_legacy_optimizer"] = False
     return keras.optimizers.get({"class_name": name, "config": config})
 
 
@@ -226,6 +197,18 @@ def describe_difference(what, before, after):
     return ""
 
 
+# graft: keras>=2.13 | tf_keras
+def save_model(model, path):
+    model.save(path)
+
+
+# graft: keras<2.13
+def save_model(model, path):
+    """Saves as the suffix says, which Keras 2.12 does on request only."""
+    is_archive = str(path).endswith(".keras")
+    model.save(path, **({"save_format": "keras_v3"} if is_archive else {}))
+
+
 def load_model(path, compile=False, **kwargs):
     return keras.models.load_model(path, compile=compile, **kwargs)
 
@@ -233,23 +216,25 @@ def load_model(path, compile=False, **kwargs):
 def h5(model, fresh, folder):
     """The whole model in the legacy HDF5 layout."""
     path = os.path.join(folder, "model.h5")
-    model.save(path)
+    save_model(model, path)
     return load_model(path)
 
 
-def save_legacy_weights(model, folder):
-    """Weights in the legacy HDF5 layout; Keras 3 only reads those."""
-    path = os.path.join(folder, "model.h5")
-    if IS_KERAS_3:
-        model.save(path)
-    else:
-        model.save_weights(path)
-    return path
+# graft: keras>=3
+def save_legacy_weights(model, path):
+    """Keras 3 only reads such files, and whole models hold the same."""
+    model.save(path)
+
+
+# graft: keras<3 | tf_keras
+def save_legacy_weights(model, path):
+    model.save_weights(path)
 
 
 def legacy_weights(model, fresh, folder, **kwargs):
-    """Weights from the legacy HDF5 layout."""
-    path = save_legacy_weights(model, folder)
+    """Weights in the legacy HDF5 layout."""
+    path = os.path.join(folder, "model.h5")
+    save_legacy_weights(model, path)
     loaded = fresh()
     loaded.load_weights(path, **kwargs)
     return loaded
@@ -267,7 +252,7 @@ def weights_h5(model, fresh, folder, **kwargs):
 def archive(model, fresh, folder):
     """The whole model as a `.keras` archive."""
     path = os.path.join(folder, "model.keras")
-    model.save(path, **ARCHIVE_ARGUMENTS)
+    save_model(model, path)
     return load_model(path, safe_mode=False)
 
 
@@ -297,45 +282,32 @@ def cloned(model, fresh, folder):
     return loaded
 
 
-# The archive came with Keras 2.12, there only on request.
-ARCHIVE_ARGUMENTS = {"save_format": "keras_v3"} if VERSION == (2, 12) else {}
-
-
-def save_arguments(route):
-    return ARCHIVE_ARGUMENTS if route == "keras" else {}
-
-
 FILE_ROUTES = {
     "h5": h5,
     "legacy_weights": legacy_weights,
     "weights_h5": weights_h5,
     "keras": archive,
 }
-if not reached("the .keras archive"):
-    del FILE_ROUTES["keras"]
+WHOLE_ROUTES = ("h5", "keras")
 
-# The legacy layout has two ways to match layers, and to pass over some.
+# Both layouts can pass over layers, and the legacy one match them by name.
 MATCHING_ROUTES = {
     "by_name": functools.partial(legacy_weights, by_name=True),
     "skip_mismatch": functools.partial(
         legacy_weights, by_name=True, skip_mismatch=True
     ),
-}
-if reached("the .weights.h5 layout of its own"):
-    MATCHING_ROUTES["weights_h5_skip_mismatch"] = functools.partial(
+    "weights_h5_skip_mismatch": functools.partial(
         weights_h5, skip_mismatch=True
-    )
+    ),
+}
 
 COPYING_ROUTES = {
     "pickle": pickled,
     "deepcopy": deep_copied,
     "clone": cloned,
 }
-if not reached("pickle by the .keras archive"):
-    del COPYING_ROUTES["pickle"], COPYING_ROUTES["deepcopy"]
 
 ROUTES = {**FILE_ROUTES, **MATCHING_ROUTES, **COPYING_ROUTES}
-WHOLE_MODEL = ("h5", "keras", "pickle", "deepcopy", "clone")
 
 
 def datasets_of(file):
@@ -363,10 +335,6 @@ class ModelTestCase(parameterized.TestCase):
 
     def path(self, name):
         return os.path.join(self.folder, name)
-
-    def skip_unless_reached(self, what):
-        if not reached(what):
-            self.skipTest(reason(what))
 
     def assert_same_bits(self, what, before, after):
         """Fails unless two lists of arrays agree in dtype, shape and bytes."""

@@ -25,7 +25,11 @@ if test_utils.BACKEND == "tensorflow":
         )
 
 POLICIES = ("bfloat16", "mixed_bfloat16")
-WHOLE_ROUTES = [r for r in ("h5", "keras") if r in test_utils.FILE_ROUTES]
+
+# graft: keras>=3
+WEIGHTS_NAMES = ("best.weights.h5",)
+# graft: keras<3 | tf_keras
+WEIGHTS_NAMES = ("best.weights.h5", "best.h5")
 
 
 def make_model(policy="bfloat16", normalize=True):
@@ -40,7 +44,6 @@ def make_model(policy="bfloat16", normalize=True):
 
 
 def compile_model(model):
-    # Keras 3.14 and older lose a loss given as a string in .h5.
     model.compile(
         test_utils.make_optimizer("SGD", learning_rate=0.125, momentum=0.5),
         loss=keras.losses.MeanSquaredError(),
@@ -76,14 +79,10 @@ class CallbacksTest(test_utils.ModelTestCase):
     @parameterized.named_parameters(
         (f"{policy}_{route}", policy, route)
         for policy in POLICIES
-        for route in WHOLE_ROUTES
+        for route in test_utils.WHOLE_ROUTES
     )
     def test_model_checkpoint(self, policy, route):
         """The file of the last epoch goes on where training stopped."""
-        if route == "h5":
-            self.skip_unless_reached("optimizer state in .h5")
-        if route == "keras" and test_utils.VERSION == (2, 12):
-            self.skipTest("Keras 2.12 writes a SavedModel to this name")
         path = self.path("{epoch}." + route)
         model = make_model(policy)
         fit(model, 2, callbacks=[callbacks.ModelCheckpoint(path)])
@@ -96,11 +95,9 @@ class CallbacksTest(test_utils.ModelTestCase):
     @parameterized.named_parameters(
         (f"{policy}_{name}".replace(".", "_"), policy, name)
         for policy in POLICIES
-        for name in ("best.weights.h5", "best.h5")
+        for name in WEIGHTS_NAMES
     )
     def test_model_checkpoint_of_weights(self, policy, name):
-        if test_utils.IS_KERAS_3 and name == "best.h5":
-            self.skipTest("Keras 3 writes weights to .weights.h5 only")
         model = make_model(policy)
         path = self.path(name)
         checkpoint = callbacks.ModelCheckpoint(
@@ -181,13 +178,8 @@ class Remember(callbacks.Callback):
 class FloatxTest(test_utils.ModelTestCase):
     def setUp(self):
         super().setUp()
-        set_floatx = (
-            keras.config.set_floatx
-            if hasattr(keras, "config")
-            else keras.backend.set_floatx
-        )
-        self.addCleanup(set_floatx, "float32")
-        set_floatx("bfloat16")
+        self.addCleanup(keras.backend.set_floatx, "float32")
+        keras.backend.set_floatx("bfloat16")
 
     @parameterized.named_parameters(
         (route, route) for route in test_utils.FILE_ROUTES
@@ -295,11 +287,16 @@ class CheckpointTest(test_utils.ModelTestCase):
 
 
 class ArraysTest(test_utils.ModelTestCase):
-    @parameterized.named_parameters((policy, policy) for policy in POLICIES)
-    def test_from_float32_checkpoint(self, policy):
+    @parameterized.named_parameters(
+        (f"{policy}_{route}", policy, route)
+        for policy in POLICIES
+        for route in test_utils.FILE_ROUTES
+    )
+    def test_from_float32_checkpoint(self, policy, route):
         """Published float32 weights into a bfloat16 model, saved again."""
         published = make_model("float32")
-        path = test_utils.save_legacy_weights(published, self.folder)
+        path = self.path("published.h5")
+        test_utils.save_legacy_weights(published, path)
         model = make_model(policy)
         model.load_weights(path)
         expected = [
@@ -309,14 +306,9 @@ class ArraysTest(test_utils.ModelTestCase):
             )
         ]
         self.assert_same_bits("weight", expected, test_utils.weights_of(model))
-        for route in test_utils.FILE_ROUTES:
-            with self.subTest(route):
-                loaded = test_utils.FILE_ROUTES[route](
-                    model,
-                    functools.partial(make_model, policy),
-                    self.folder,
-                )
-                self.assert_same_weights(model, loaded)
+        fresh = functools.partial(make_model, policy)
+        loaded = test_utils.FILE_ROUTES[route](model, fresh, self.folder)
+        self.assert_same_weights(model, loaded)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 from keras.src import backend
 from keras.src.legacy.saving import hdf5_model
+from keras.src.legacy.saving import hdf5_weights
 from keras.src.saving import hdf5_codec
 from keras.src.saving import serialization_lib
 
@@ -31,6 +32,16 @@ def load_subset_weights_from_hdf5_group(group):
         hdf5_codec.read(group, name)
         for name in load_attributes_from_hdf5_group(group, "weight_names")
     ]
+
+
+# graft: keras<3.6
+def load_weights_from_hdf5_group(f, model):
+    hdf5_weights.load(f, model)
+
+
+# graft: keras<3.8
+def load_weights_from_hdf5_group_by_name(f, model, skip_mismatch=False):
+    hdf5_weights.load_by_name(f, model, skip_mismatch)
 
 
 def save_optimizer_weights_to_hdf5_group(group, optimizer):

@@ -1,0 +1,232 @@
+"""The release matrix: from test reports to result files to a table.
+
+    python tests/release_matrix.py record REPORT.xml RESULT.json "VARIANT"
+    python tests/release_matrix.py table [--check]
+
+The first form runs in the environment that was tested and sums its JUnit report
+up, with the versions of what is installed there. The second needs nothing of
+that: it writes the table of all files in results/ into README.md, or checks
+that it stands there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import importlib.metadata
+import json
+import os
+import platform
+import re
+import sys
+from collections.abc import Iterable
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+ROOT = Path(__file__).parent.parent
+RESULTS = ROOT / "results"
+README = ROOT / "README.md"
+BEGIN = "<!-- made by `nox -s matrix`: do not edit -->\n"
+END = "<!-- end of the table -->\n"
+
+PACKAGES = ("tensorflow", "jax", "torch", "h5py", "numpy", "ml_dtypes")
+ROUTES = {
+    "arrays": "build and run",
+    "h5": "`.h5`",
+    "legacy_weights": "weights from `.h5`",
+    "weights_h5": "`.weights.h5`",
+    "keras": "`.keras`",
+}
+LAYER_TEST = re.compile(
+    r"test_(?:round_trip|output_dtype)_([A-Za-z0-9]+)_bfloat16"
+    r"(?:_(h5|legacy_weights|weights_h5|keras|arrays))?"
+)
+# Which tests make up a column: test classes, or modules of tests/.
+COLUMNS = {
+    "models": (
+        "ModelRoundTripTest",
+        "SpecialValuesTest",
+        "CrossPrecisionTest",
+        "CompiledModelTest",
+        "DerivedModelsTest",
+    ),
+    "optimizers": (
+        "OptimizerRoundTripTest",
+        "LegacyOptimizerTest",
+        "LostStateTest",
+        "TensorFlowNamespaceTest",
+    ),
+    "stock files": ("test_stock_files",),
+    "issue": ("test_issue",),
+}
+
+
+BROKEN = ("failure", "error")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One test of a JUnit report."""
+
+    group: str
+    name: str
+    outcome: str
+
+    @classmethod
+    def of(cls, element: ElementTree.Element) -> Case:
+        group = element.get("classname", "").rpartition(".")[2]
+        return cls(group, element.get("name", ""), outcome(element))
+
+
+def outcome(element: ElementTree.Element) -> str:
+    skipped = element.find("skipped")
+    if skipped is not None:
+        is_fault = skipped.get("type") == "pytest.xfail"
+        return "known fault" if is_fault else "skipped"
+    broken = any(element.find(kind) is not None for kind in BROKEN)
+    return "failed" if broken else "passed"
+
+
+def record(report: Path, result: Path, variant: str) -> None:
+    """Sums a report up in a file."""
+    root = ElementTree.parse(report).getroot()
+    cases = [Case.of(element) for element in root.iter("testcase")]
+    name = os.environ["KERAS_MODULE"]
+    version = importlib.metadata.version(name)
+    data = {
+        "release": f"{name}=={version.partition('+')[0]}",
+        "variant": variant,
+        "fork": "+bf16" in version,
+        "python": platform.python_version(),
+        "packages": dict(installed()),
+        "layers": layers(cases),
+        **{column: share(cases, column) for column in COLUMNS},
+        "tests": collections.Counter(case.outcome for case in cases),
+        "failed": [
+            f"{c.group}::{c.name}" for c in cases if c.outcome == "failed"
+        ],
+    }
+    result.parent.mkdir(parents=True, exist_ok=True)
+    result.write_text(json.dumps(data, indent=1, sort_keys=True) + "\n")
+
+
+def installed() -> Iterator[tuple[str, str]]:
+    for package in PACKAGES:
+        try:
+            yield package, importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            pass
+
+
+def share(cases: Iterable[Case], column: str) -> list[int]:
+    """How many tests of a column passed, and how many there are for it."""
+    found = [case.outcome for case in cases if case.group in COLUMNS[column]]
+    return [found.count("passed"), len(found) - found.count("skipped")]
+
+
+def layers(cases: Iterable[Case]) -> dict[str, int]:
+    """How many layers pass in bfloat16: by each route, and by all of them."""
+    outcomes = collections.defaultdict(dict)
+    for case in cases:
+        match = LAYER_TEST.fullmatch(case.name)
+        if match and case.group == "LayerRoundTripTest":
+            outcomes[match[1]][match[2]] = case.outcome
+    counts = {
+        route: sum(o.get(route) == "passed" for o in outcomes.values())
+        for route in ROUTES
+    }
+    whole = [set(o.values()) - {"skipped"} for o in outcomes.values()]
+    return {
+        **counts,
+        "ok": sum(found == {"passed"} for found in whole),
+        "total": len(outcomes),
+    }
+
+
+def table() -> str:
+    """The Markdown table of all results."""
+    results = [json.loads(path.read_text()) for path in RESULTS.glob("*.json")]
+    rows = [row(result) for result in sorted(results, key=order)]
+    head = [
+        "release",
+        "with",
+        "layers",
+        *ROUTES.values(),
+        *COLUMNS,
+        "all tests",
+    ]
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def order(result: dict) -> tuple:
+    name, _, version = result["release"].partition("==")
+    numbers = tuple(int(part) for part in version.split("."))
+    return name != "keras", numbers, result["variant"], result["fork"]
+
+
+def row(result: dict) -> list[str]:
+    found = result["layers"]
+    kind = "fork" if result["fork"] else "stock"
+    return [
+        f"{result['release'].replace('==', ' ')}, {kind}",
+        surroundings(result),
+        f"**{found['ok']}** of {found['total']}",
+        *(str(found[route] or "-") for route in ROUTES),
+        *(of(*result[column]) for column in COLUMNS),
+        tests(result["tests"]),
+    ]
+
+
+def surroundings(result: dict) -> str:
+    shown = {"Python": result["python"], **result["packages"]}
+    if not result["variant"]:
+        shown = {k: shown[k] for k in ("Python", "tensorflow")}
+    names = {"tensorflow": "TF", "jax": "JAX", "numpy": "NumPy"}
+    return ", ".join(f"{names.get(k, k)} {v}" for k, v in shown.items())
+
+
+def of(passed: int, total: int) -> str:
+    return f"{passed}" if passed == total else f"{passed} of {total}"
+
+
+def tests(outcomes: dict[str, int]) -> str:
+    kinds = ("passed", "failed", "known fault", "skipped")
+    return ", ".join(f"{outcomes[k]} {k}" for k in kinds if outcomes.get(k))
+
+
+def update(check: bool) -> None:
+    """Writes the table into the README, or checks that it is there."""
+    text = README.read_text(encoding="utf-8")
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    updated = f"{before}{BEGIN}{table()}{END}{after}"
+    if check and updated != text:
+        sys.exit(
+            "README.md does not show what is in results/. "
+            "`python tests/release_matrix.py table` writes it."
+        )
+    README.write_text(updated, encoding="utf-8")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    recorder = commands.add_parser("record")
+    recorder.add_argument("report", type=Path)
+    recorder.add_argument("result", type=Path)
+    recorder.add_argument("variant")
+    commands.add_parser("table").add_argument("--check", action="store_true")
+    arguments = parser.parse_args()
+    if arguments.command == "record":
+        record(arguments.report, arguments.result, arguments.variant)
+    else:
+        update(arguments.check)
+
+
+if __name__ == "__main__":
+    main()
