@@ -77,8 +77,8 @@ ABSENT = (
         ("*_own_store_*",),
     ),
     Quirk(
-        "keras<2.13 | keras>=3,<3.3",
-        "its framework has no float8 variables",
+        "keras<2.14 | keras>=3,<3.3",
+        "there are no float8 variables",
         ("SpecialValuesTest::test_float8_*",),
     ),
     Quirk(
@@ -121,7 +121,41 @@ ABSENT = (
     ),
 )
 
-FAULTS: tuple[Quirk, ...] = ()
+
+def of_layers(*names: str, policies: str = "*") -> tuple[str, ...]:
+    """The patterns of the tests of some layers."""
+    return tuple(
+        f"LayerRoundTripTest::test_*_{name}_{policies}" for name in names
+    )
+
+
+BFLOAT16 = "*bfloat16*"
+
+FAULTS = (
+    Quirk(
+        "keras<2.11",
+        "TensorFlow before 2.11 has no bfloat16 kernel for it",
+        of_layers("Conv3DTranspose", policies=BFLOAT16),
+    ),
+    Quirk(
+        "keras<2.12",
+        "TensorFlow before 2.12 has no bfloat16 kernel for it",
+        of_layers("AveragePooling3D", "MaxPooling3D", policies=BFLOAT16),
+    ),
+    Quirk(
+        "keras<3 | tf_keras<2.16",
+        "TensorFlow before 2.16 has no bfloat16 kernel for it",
+        of_layers(
+            *("RandomRotation", "RandomTranslation", "RandomZoom"),
+            policies=BFLOAT16,
+        ),
+    ),
+    Quirk(
+        "keras==2.11.*",
+        "no file brings the state of a LossScaleOptimizer back",
+        ("OptimizerRoundTripTest::test_loss_scale_h5",),
+    ),
+)
 
 
 def release_under_test() -> tuple[str, str, str]:
