@@ -1,7 +1,7 @@
 """The release matrix: from test reports to result files to a table.
 
-    python tests/release_matrix.py record REPORT.xml RESULT.json "VARIANT"
-    python tests/release_matrix.py table [--check]
+    python -m tests.release_matrix record REPORT.xml RESULT.json "VARIANT"
+    python -m tests.release_matrix table [--check]
 
 The first form runs in the environment that was tested and sums its JUnit report
 up, with the versions of what is installed there. The second needs nothing of
@@ -24,6 +24,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
+
+from packaging.version import Version
+
+from graft.releases import Release
+from graft.releases import Table
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "results"
@@ -87,6 +92,14 @@ def outcome(element: ElementTree.Element) -> str:
         return "known fault" if is_fault else "skipped"
     broken = any(element.find(kind) is not None for kind in BROKEN)
     return "failed" if broken else "passed"
+
+
+def newest_patches(releases: Iterable[Release]) -> list[Release]:
+    """The newest release of each minor version."""
+    newest: dict[tuple, Release] = {}
+    for release in sorted(releases, key=lambda r: Version(r.version)):
+        newest[release.name, Version(release.version).release[:2]] = release
+    return list(newest.values())
 
 
 def record(report: Path, result: Path, variant: str) -> None:
@@ -157,8 +170,16 @@ def table() -> str:
         *COLUMNS,
         "all tests",
     ]
-    lines = [head, ["---"] * len(head), *rows]
+    lines = [head, ["---"] * len(head), *rows, *missing(results, len(head))]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def missing(results: list[dict], width: int) -> Iterator[list[str]]:
+    """Rows for the releases that could not be run."""
+    found = {result["release"] for result in results if result["fork"]}
+    for release in map(str, newest_patches(Table())):
+        if release not in found:
+            yield [release.replace("==", " "), "not run", *[""] * (width - 2)]
 
 
 def order(result: dict) -> tuple:
@@ -206,7 +227,7 @@ def update(check: bool) -> None:
     if check and updated != text:
         sys.exit(
             "README.md does not show what is in results/. "
-            "`python tests/release_matrix.py table` writes it."
+            "`python -m tests.release_matrix table` writes it."
         )
     README.write_text(updated, encoding="utf-8")
 

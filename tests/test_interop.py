@@ -1,15 +1,13 @@
-"""What the fork writes must open in stock releases, bit for bit.
+"""What the fork writes must open in stock releases and forks, bit for bit.
 
-An environment is built for each stock release, unless a variable names its
-Python: STOCK_PYTHON_KERAS_2_9_0 for keras==2.9.0, and so on. INTEROP_FOLDER
-keeps the environments for the next time.
+An environment is built for each reader. INTEROP_FOLDER keeps them for the next
+time.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
 import types
@@ -23,7 +21,8 @@ from model_files import Release
 pytestmark = pytest.mark.interop
 
 SCRIPT = Path(__file__).with_name("model_files.py")
-# The Python of each stock release, and what it needs beside it.
+ROOT = SCRIPT.parent.parent
+# One release of each line as a reader: its Python, and what it needs beside it.
 READERS = {
     "keras==2.9.0": (
         "3.10",
@@ -56,46 +55,58 @@ def run_script(
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def build_environment(release: str, folder: Path) -> str:
+def build_environment(release: str, kind: str, folder: Path) -> str:
+    """Installs a stock release, or the fork for it, and returns its Python."""
     python = folder / ("Scripts" if os.name == "nt" else "bin") / "python"
     complete = folder / "complete"
     if not complete.exists():
         version, requirements = READERS[release]
-        uv = ["uv", "--no-config"]
-        venv = [*uv, "venv", "--clear", "--python", version, str(folder)]
-        subprocess.run(venv, check=True)
-        install = [*uv, "pip", "install", "--python", str(python)]
-        subprocess.run([*install, release, *requirements], check=True)
+        venv = ["uv", "--no-config", "venv", "--clear", "--python", version]
+        subprocess.run([*venv, str(folder)], check=True)
+        needed = [release, *requirements]
+        subprocess.run([*install_with(python), *needed], check=True)
         complete.touch()
+    if kind == "fork":
+        # Anew each time, as the overlay may have changed.
+        fork = [ROOT, f"-Cupstream={release}", "--no-deps"]
+        fork += ["--reinstall-package", release.partition("==")[0]]
+        subprocess.run([*install_with(python), *fork], check=True)
     return str(python)
 
 
-def assert_stock(python: str, release: Release) -> None:
+def install_with(python: Path) -> list[str]:
+    return ["uv", "--no-config", "pip", "install", "--python", str(python)]
+
+
+def assert_kind(python: str, release: str, kind: str) -> None:
     """A fork has a local part in its version."""
-    code = f"""import importlib.metadata, {release.name}
-print(importlib.metadata.version({release.name!r}))
-print({release.name}.__version__)"""
+    name, _, version = release.partition("==")
+    code = f"import importlib.metadata as m; print(m.version({name!r}))"
     done = subprocess.run(
         [python, "-c", code], check=True, capture_output=True, text=True
     )
-    version = str(release).partition("-")[2]
-    assert done.stdout.splitlines()[-2:] == [version, version]
+    assert (done.stdout.strip() == version) == (kind == "stock")
 
 
 @pytest.fixture(scope="module", params=READERS)
-def stock(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[Release, str]:
-    """A stock release and its Python."""
-    release = Release.parse(request.param.replace("==", "-"))
-    name = re.sub(r"\W+", "_", request.param).upper()
-    python = os.environ.get(f"STOCK_PYTHON_{name}")
-    if not python:
-        folder = os.environ.get("INTEROP_FOLDER")
-        root = Path(folder) if folder else tmp_path_factory.mktemp("interop")
-        python = build_environment(request.param, root / str(release))
-    assert_stock(python, release)
-    return release, python
+def release(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture(scope="module", params=["stock", "fork"])
+def reader(
+    request: pytest.FixtureRequest,
+    release: str,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> tuple[Release, str, str]:
+    """A release, its kind and its Python."""
+    kind = request.param
+    folder = os.environ.get("INTEROP_FOLDER")
+    root = Path(folder) if folder else tmp_path_factory.mktemp("interop")
+    name = f"{kind}-{release.replace('==', '-')}"
+    python = build_environment(release, kind, root / name)
+    assert_kind(python, release, kind)
+    return Release.parse(release.replace("==", "-")), kind, python
 
 
 @pytest.fixture(scope="module")
@@ -109,33 +120,33 @@ def record(
     return run_script(sys.executable, "write", module, str(stem))
 
 
-def test_opens_in_stock_release(
-    record: dict, stock: tuple[Release, str]
-) -> None:
-    reader, python = stock
+def test_opens(record: dict, reader: tuple[Release, str, str]) -> None:
+    release, kind, python = reader
     writer = Release.parse(record["writer"])
-    if writer.line != reader.line:
-        pytest.skip(f"{reader} does not open files of Keras {writer.line}")
+    if writer.line != release.line:
+        pytest.skip(f"{release} does not open files of Keras {writer.line}")
     formats = [
         name
         for name in record["files"]
-        if not model_files.why_unreadable(record, reader, name)
+        if not model_files.why_unreadable(record, release, name)
     ]
     assert formats
-    found = run_script(python, "read", reader.name, *formats, record=record)
+    found = run_script(python, "read", release.name, *formats, record=record)
     assert list(found) == formats
     for name, differences in found.items():
         assert differences["weights"] == [], FORMATS[name]
         assert differences.get("numbers", []) == [], FORMATS[name]
-        if restores_optimizer(record, reader, name):
+        if restores_optimizer(record, release, kind, name):
             assert differences["optimizer"] == [], FORMATS[name]
 
 
-def restores_optimizer(record: dict, reader: Release, file_format: str) -> bool:
-    """Whether a stock release can give an optimizer all of its state back."""
+def restores_optimizer(
+    record: dict, reader: Release, kind: str, file_format: str
+) -> bool:
+    """Whether a release can give an optimizer all of its state back."""
     if reader.line == 3:
-        # It leaves out all but two variables, in float32 too.
-        return file_format != "h5"
+        # Stock leaves out all but two variables, in float32 too.
+        return kind == "fork" or file_format != "h5"
     # The fork writes what an optimizer of the same kind can read: the older
     # ones need blobs, the newer ones numbers.
     return model_files.has_newer_optimizer(record) != reader.is_legacy
