@@ -195,7 +195,7 @@ def record(
     name = "-".join([release.distribution, kind, *variant.split()])
     result = f"{os.environ.get('RESULTS', 'build/results')}/{name}.json"
     command = ("python", "-m", "tests.release_matrix", "record")
-    session.run(*command, str(report), result, variant)
+    session.run(*command, str(report), result, session.name, variant)
 
 
 def requirements(release: Release) -> tuple[str, ...]:

@@ -1,18 +1,21 @@
 """The release matrix: from test reports to result files to a table.
 
-    python -m tests.release_matrix record REPORT.xml RESULT.json "VARIANT"
+    python -m tests.release_matrix record REPORT.xml RESULT.json SESSION VARIANT
     python -m tests.release_matrix table [--check]
+    python -m tests.release_matrix stale
 
 The first form runs in the environment that was tested and sums its JUnit report
 up, with the versions of what is installed there. The second needs nothing of
 that: it writes the table of all files in results/ into README.md, or checks
-that it stands there.
+that it stands there. The third names the sessions whose results are older than
+the code and tests that they ran.
 """
 
 from __future__ import annotations
 
 import argparse
 import collections
+import hashlib
 import importlib.metadata
 import json
 import os
@@ -27,6 +30,7 @@ from xml.etree import ElementTree
 
 from packaging.version import Version
 
+from graft.project import Project
 from graft.releases import Release
 from graft.releases import Table
 
@@ -102,7 +106,23 @@ def newest_patches(releases: Iterable[Release]) -> list[Release]:
     return list(newest.values())
 
 
-def record(report: Path, result: Path, variant: str) -> None:
+def digest(name: str, version: str) -> str:
+    """Stands for what the fork for a release is, and for its tests."""
+    project = Project()
+    release = project.table.release(f"{name}=={version}")
+    changes = project.changes(release, project.files(release), tests=True)
+    dump = json.dumps({k: v.decode() for k, v in sorted(changes.items())})
+    return hashlib.sha256(dump.encode()).hexdigest()[:16]
+
+
+def stale() -> Iterator[str]:
+    for path in sorted(RESULTS.glob("*.json")):
+        result = json.loads(path.read_text())
+        if result["code"] != digest(*result["release"].split("==")):
+            yield result["session"]
+
+
+def record(report: Path, result: Path, session: str, variant: str) -> None:
     """Sums a report up in a file."""
     root = ElementTree.parse(report).getroot()
     cases = [Case.of(element) for element in root.iter("testcase")]
@@ -112,6 +132,8 @@ def record(report: Path, result: Path, variant: str) -> None:
         "release": f"{name}=={version.partition('+')[0]}",
         "variant": variant,
         "fork": "+bf16" in version,
+        "session": session,
+        "code": digest(name, version.partition("+")[0]),
         "python": platform.python_version(),
         "packages": dict(installed()),
         "layers": layers(cases),
@@ -240,11 +262,16 @@ def main() -> None:
     recorder = commands.add_parser("record")
     recorder.add_argument("report", type=Path)
     recorder.add_argument("result", type=Path)
+    recorder.add_argument("session")
     recorder.add_argument("variant")
+    commands.add_parser("stale")
     commands.add_parser("table").add_argument("--check", action="store_true")
     arguments = parser.parse_args()
     if arguments.command == "record":
-        record(arguments.report, arguments.result, arguments.variant)
+        del arguments.command
+        record(**vars(arguments))
+    elif arguments.command == "stale":
+        print(*stale(), sep="\n")
     else:
         update(arguments.check)
 
