@@ -52,6 +52,7 @@ LAYER_TEST = re.compile(
     r"test_(?:round_trip|output_dtype)_([A-Za-z0-9]+)_bfloat16"
     r"(?:_(h5|legacy_weights|weights_h5|keras|arrays))?"
 )
+READER_TEST = re.compile(r"test_opens\[(.+)\]")
 # Which tests make up a column: test classes, or modules of tests/.
 COLUMNS = {
     "models": (
@@ -71,8 +72,9 @@ COLUMNS = {
     "issue": ("test_issue",),
 }
 
-
 BROKEN = ("failure", "error")
+FAILED = "failed"
+OPENED = {"passed": "yes", FAILED: "**no**", "skipped": "-"}
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,7 @@ def outcome(element: ElementTree.Element) -> str:
         is_fault = skipped.get("type") == "pytest.xfail"
         return "known fault" if is_fault else "skipped"
     broken = any(element.find(kind) is not None for kind in BROKEN)
-    return "failed" if broken else "passed"
+    return FAILED if broken else "passed"
 
 
 def newest_patches(releases: Iterable[Release]) -> list[Release]:
@@ -127,24 +129,38 @@ def record(report: Path, result: Path, session: str, variant: str) -> None:
     root = ElementTree.parse(report).getroot()
     cases = [Case.of(element) for element in root.iter("testcase")]
     name = os.environ["KERAS_MODULE"]
-    version = importlib.metadata.version(name)
+    upstream, _, local = importlib.metadata.version(name).partition("+")
     data = {
-        "release": f"{name}=={version.partition('+')[0]}",
+        "release": f"{name}=={upstream}",
+        "fork": bool(local),
         "variant": variant,
-        "fork": "+bf16" in version,
         "session": session,
-        "code": digest(name, version.partition("+")[0]),
+        "code": digest(name, upstream),
         "python": platform.python_version(),
         "packages": dict(installed()),
-        "layers": layers(cases),
-        **{column: share(cases, column) for column in COLUMNS},
         "tests": collections.Counter(case.outcome for case in cases),
         "failed": [
-            f"{c.group}::{c.name}" for c in cases if c.outcome == "failed"
+            f"{c.group}::{c.name}" for c in cases if c.outcome == FAILED
         ],
+        **(readers(cases) or columns(cases)),
     }
     result.parent.mkdir(parents=True, exist_ok=True)
     result.write_text(json.dumps(data, indent=1, sort_keys=True) + "\n")
+
+
+def readers(cases: Iterable[Case]) -> dict[str, dict[str, str]]:
+    """How it went with each reader of an interop session."""
+    found = {
+        match[1]: case.outcome
+        for case in cases
+        if (match := READER_TEST.fullmatch(case.name))
+    }
+    return {"readers": found} if found else {}
+
+
+def columns(cases: list[Case]) -> dict[str, object]:
+    shares = {column: share(cases, column) for column in COLUMNS}
+    return {"layers": layers(cases), **shares}
 
 
 def installed() -> Iterator[tuple[str, str]]:
@@ -180,10 +196,19 @@ def layers(cases: Iterable[Case]) -> dict[str, int]:
     }
 
 
-def table() -> str:
-    """The Markdown table of all results."""
-    results = [json.loads(path.read_text()) for path in RESULTS.glob("*.json")]
-    rows = [row(result) for result in sorted(results, key=order)]
+def tables() -> str:
+    """The Markdown tables of all results."""
+    files = [json.loads(path.read_text()) for path in RESULTS.glob("*.json")]
+    results = sorted(files, key=order)
+    return f"{release_table(results)}\n{interop_table(results)}"
+
+
+def markdown(head: list[str], rows: Iterable[list[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def release_table(results: list[dict]) -> str:
     head = [
         "release",
         "with",
@@ -192,8 +217,29 @@ def table() -> str:
         *COLUMNS,
         "all tests",
     ]
-    lines = [head, ["---"] * len(head), *rows, *missing(results, len(head))]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    rows = [row(result) for result in results if "layers" in result]
+    return markdown(head, [*rows, *missing(results, len(head))])
+
+
+def interop_table(results: list[dict]) -> str:
+    """A row for each writer, a column for each reader."""
+    found = [result for result in results if "readers" in result]
+    names = sorted({name for result in found for name in result["readers"]})
+    head = ["written by the fork, opened by", *(spaced(name) for name in names)]
+    rows = [
+        [spaced(result["release"])]
+        + [OPENED[result["readers"].get(name, "skipped")] for name in names]
+        for result in found
+    ]
+    return markdown(head, rows)
+
+
+def spaced(release: str) -> str:
+    return (
+        release.replace("==", " ")
+        .replace("stock-", "stock ")
+        .replace("fork-", "fork ")
+    )
 
 
 def missing(results: list[dict], width: int) -> Iterator[list[str]]:
@@ -201,7 +247,7 @@ def missing(results: list[dict], width: int) -> Iterator[list[str]]:
     found = {result["release"] for result in results if result["fork"]}
     for release in map(str, newest_patches(Table())):
         if release not in found:
-            yield [release.replace("==", " "), "not run", *[""] * (width - 2)]
+            yield [spaced(release), "not run", *[""] * (width - 2)]
 
 
 def order(result: dict) -> tuple:
@@ -214,7 +260,7 @@ def row(result: dict) -> list[str]:
     found = result["layers"]
     kind = "fork" if result["fork"] else "stock"
     return [
-        f"{result['release'].replace('==', ' ')}, {kind}",
+        f"{spaced(result['release'])}, {kind}",
         surroundings(result),
         f"**{found['ok']}** of {found['total']}",
         *(str(found[route] or "-") for route in ROUTES),
@@ -245,7 +291,7 @@ def update(check: bool) -> None:
     text = README.read_text(encoding="utf-8")
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
-    updated = f"{before}{BEGIN}{table()}{END}{after}"
+    updated = f"{before}{BEGIN}\n{tables()}\n{END}{after}"
     if check and updated != text:
         sys.exit(
             "README.md does not show what is in results/. "
