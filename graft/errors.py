@@ -28,6 +28,10 @@ class UnknownReleaseError(GraftError):
     """The release is not in the table."""
 
 
+class UnknownPartError(GraftError):
+    """The overlay has no part of that name."""
+
+
 class HashMismatchError(GraftError):
     """Bytes are not the ones that were pinned."""
 

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection
 from collections.abc import Iterator
 from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
 from graft.errors import OverlayError
 from graft.releases import Range
+from graft.releases import Table
 from graft.releases import Target
+from graft.releases import With
+from graft.releases import parse_mark
 
 OVERLAY = Path(__file__).resolve().parent.parent / "keras"
 MARK = "# graft:"
@@ -23,15 +27,15 @@ class OverlayFile:
 
     Args:
         path: Its path in the overlay, from `keras/` on.
-        source: Its text, without a first line that limits the file.
+        source: Its text, without the first lines that limit the file.
         new: Whether it is a whole new module.
-        ranges: All of these must hold a release that the file serves.
+        marks: All of these must admit what the file is grafted onto.
     """
 
     path: str
     source: str
     new: bool
-    ranges: tuple[Range, ...]
+    marks: tuple[Range | With, ...] = ()
 
     @property
     def relative(self) -> str:
@@ -44,16 +48,14 @@ class OverlayFile:
         return self.path.endswith("_test.py")
 
     def serves(self, target: Target) -> bool:
-        return all(r.serves(target.name, target.version) for r in self.ranges)
+        return all(mark.admits(target) for mark in self.marks)
 
 
-def load(
-    new: Collection[str], directory: Path = OVERLAY
-) -> Iterator[OverlayFile]:
+def load(table: Table, directory: Path = OVERLAY) -> Iterator[OverlayFile]:
     """Reads every Python file below `directory`, in sorted order.
 
     Args:
-        new: Paths, from `keras/` on, of modules that upstream does not have.
+        table: Says which modules are new, and what the parts are.
         directory: The overlay.
     """
     for path in sorted(directory.rglob("*.py")):
@@ -64,17 +66,29 @@ def load(
                 remedy="give the file another name",
             )
         name = f"keras/{relative}"
-        yield parse_file(name, path.read_text(encoding="utf-8"), name in new)
+        file = parse_file(name, path.read_text(encoding="utf-8"), table.new)
+        yield replace(file, marks=(*file.marks, With(_parts(name, table))))
 
 
-def parse_file(path: str, text: str, new: bool = False) -> OverlayFile:
-    """Splits off a first line that limits the whole file to a range."""
-    first, _, rest = text.partition("\n")
-    ranges = []
-    if first.startswith(MARK):
-        ranges, text = [Range(first[len(MARK) :].strip())], rest.lstrip("\n")
+def parse_file(path: str, text: str, new: Collection[str] = ()) -> OverlayFile:
+    """Splits off the first lines that limit the whole file."""
+    marks: list[Range | With] = []
+    while text.startswith(MARK):
+        first, _, text = text.partition("\n")
+        marks.append(parse_mark(first[len(MARK) :]))
     if path.startswith("keras/src/"):
-        ranges.append(KERAS_3)
-    elif not new:
-        ranges.append(KERAS_2)
-    return OverlayFile(path, text, new, tuple(ranges))
+        marks.append(KERAS_3)
+    elif path not in new:
+        marks.append(KERAS_2)
+    return OverlayFile(path, text.lstrip("\n"), path in new, tuple(marks))
+
+
+def _parts(path: str, table: Table) -> list[str]:
+    parts = [name for name, paths in table.parts.items() if path in paths]
+    if not parts:
+        raise OverlayError(
+            f"{path} is in no part.",
+            expected=f"{' or '.join(table.parts)} lists it",
+            remedy=f"add it under `parts` in {table.path.name}",
+        )
+    return parts

@@ -37,7 +37,7 @@ class Project:
     find_links: Sequence[str] = ()
 
     def overlay(self, tests: bool = False) -> list[OverlayFile]:
-        files = overlay.load(self.table.new, self.directory)
+        files = overlay.load(self.table, self.directory)
         return [file for file in files if tests or not file.is_test]
 
     def files(self, release: Release) -> dict[str, bytes]:

@@ -1,8 +1,10 @@
-"""The release table, and the range language it shares with the overlay."""
+"""The release table, and the marks that limit what the overlay holds."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Collection
+from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,6 +18,7 @@ from packaging.version import InvalidVersion
 from packaging.version import Version
 
 from graft.errors import OverlayError
+from graft.errors import UnknownPartError
 from graft.errors import UnknownReleaseError
 
 if sys.version_info >= (3, 11):
@@ -69,6 +72,41 @@ class Range:
             for requirement in self.alternatives
         )
 
+    def admits(self, target: Target) -> bool:
+        return self.serves(target.name, target.version)
+
+
+class With:
+    """Parts of the overlay, as in `with saving | stores`.
+
+    Args:
+        names: The parts; what they limit goes into a pull request of any.
+    """
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self.names = [name.strip() for name in names]
+
+    def admits(self, target: Target) -> bool:
+        for name in self.names:
+            if name not in target.parts:
+                raise unknown_part(name, target.parts)
+        return any(target.parts[name] for name in self.names)
+
+
+def parse_mark(text: str) -> Range | With:
+    """Reads what a comment of the overlay says after `# graft:`."""
+    keyword, _, names = text.strip().partition(" ")
+    return With(names.split("|")) if keyword == "with" else Range(text.strip())
+
+
+def unknown_part(name: str, parts: Iterable[str]) -> UnknownPartError:
+    return UnknownPartError(
+        "The overlay has no such part.",
+        expected=" or ".join(parts),
+        received=name,
+        remedy="correct the name, or add it to `parts` in graft/releases.toml",
+    )
+
 
 @dataclass(frozen=True)
 class Target:
@@ -81,6 +119,7 @@ class Target:
         api: The package that `import keras` means.
         moves: Path in the overlay to path upstream, both below the root.
         renames: Class name in the overlay to class name upstream.
+        parts: The parts of the overlay, and whether each one is grafted.
     """
 
     name: str
@@ -89,6 +128,7 @@ class Target:
     api: str
     moves: Mapping[str, str] = field(default_factory=dict)
     renames: Mapping[str, str] = field(default_factory=dict)
+    parts: Mapping[str, bool] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return f"{self.name}=={self.version}"
@@ -128,6 +168,18 @@ class Table:
         """The overlay's files that upstream does not have."""
         return frozenset(self.data["new"])
 
+    @property
+    def parts(self) -> dict[str, list[str]]:
+        """The overlay's files by the pull requests that they go into."""
+        return self.data["parts"]
+
+    def chosen(self, names: Collection[str] = ()) -> dict[str, bool]:
+        """Says of each part whether it is grafted: all are, without names."""
+        for name in names:
+            if name not in self.parts:
+                raise unknown_part(name, self.parts)
+        return {name: not names or name in names for name in self.parts}
+
     def facts(self, name: str, version: str) -> dict[str, Any]:
         """Merges the facts of every range that holds the release."""
         merged: dict[str, Any] = {}
@@ -140,12 +192,12 @@ class Table:
                 elif key != "releases":
                     merged[key] = value
         merged.setdefault("api", merged.get("root"))
-        return merged
+        return {**merged, "parts": self.chosen()}
 
     def target(self, name: str, version: str) -> Target:
         """Describes a source tree, which need not be a release."""
         facts = self.facts(name, version)
-        keys = ("root", "api", "moves", "renames")
+        keys = ("root", "api", "moves", "renames", "parts")
         known = {key: facts[key] for key in keys if key in facts}
         return Target(name=name, version=version, **known)
 

@@ -27,6 +27,8 @@ from graft.overlay import MARK
 from graft.overlay import OverlayFile
 from graft.releases import Range
 from graft.releases import Target
+from graft.releases import With
+from graft.releases import parse_mark
 
 Definition = Union[cst.FunctionDef, cst.ClassDef]
 Guard = Callable[[str, cst.FunctionDef, cst.FunctionDef], None]
@@ -55,18 +57,18 @@ def overlay_module(file: OverlayFile, target: Target) -> cst.Module:
     """Parses an overlay file as it reads for one target."""
     module = parse(file.source, file.path).visit(ImportMapper(target))
     body = _serving(module.body, target, file.path)
-    return module.with_changes(body=body)
+    return without_unused_imports(module.with_changes(body=body), module)
 
 
 def _serving(
     body: Iterable[Statement], target: Target, where: str
 ) -> list[Statement]:
-    """Keeps the statements that serve a target, without their ranges."""
+    """Keeps the statements that serve a target, without their marks."""
     kept: list[Statement] = []
     names: set[str] = set()
     for statement in body:
-        ranges, lines = _split_ranges(statement.leading_lines)
-        if not all(r.serves(target.name, target.version) for r in ranges):
+        marks, lines = _split_marks(statement.leading_lines)
+        if not all(mark.admits(target) for mark in marks):
             continue
         statement = statement.with_changes(leading_lines=lines)
         if isinstance(statement, (cst.FunctionDef, cst.ClassDef)):
@@ -100,16 +102,16 @@ def _check_once(
     names.add(node.name.value)
 
 
-def _split_ranges(
+def _split_marks(
     lines: Sequence[cst.EmptyLine],
-) -> tuple[list[Range], list[cst.EmptyLine]]:
-    ranges, rest = [], []
+) -> tuple[list[Range | With], list[cst.EmptyLine]]:
+    marks, rest = [], []
     for line in lines:
         if line.comment and line.comment.value.startswith(MARK):
-            ranges.append(Range(line.comment.value[len(MARK) :].strip()))
+            marks.append(parse_mark(line.comment.value[len(MARK) :]))
         else:
             rest.append(line)
-    return ranges, rest
+    return marks, rest
 
 
 def replacements(
@@ -240,7 +242,7 @@ def _check_targets(
 
 
 def relative_of(path: str) -> str:
-    return OverlayFile(path, "", False, ()).relative
+    return OverlayFile(path, "", False).relative
 
 
 def _replaced(
@@ -280,13 +282,10 @@ def merged(
 
 
 def without_unused_imports(
-    module: cst.Module, source: bytes | None
+    module: cst.Module, before: cst.Module
 ) -> cst.Module:
-    """Drops the imports that only the replaced bodies needed."""
-    if source is None:
-        return module
-    before = _names(parse(source, "upstream").body)
-    unused = before - _names(module.body)
+    """Drops the imports that only what is no longer there needed."""
+    unused = _names(before.body) - _names(module.body)
     body: list[Statement] = []
     orphaned: list[cst.EmptyLine] = []
     for statement in module.body:
@@ -294,10 +293,20 @@ def without_unused_imports(
         if node and all(name in unused for name, _ in bindings(node)):
             orphaned += statement.leading_lines
             continue
-        lines = [*orphaned, *statement.leading_lines]
+        lines = _joined(orphaned, statement.leading_lines)
         body.append(statement.with_changes(leading_lines=lines))
         orphaned = []
     return module.with_changes(body=body)
+
+
+def _joined(
+    orphaned: Sequence[cst.EmptyLine], lines: Sequence[cst.EmptyLine]
+) -> list[cst.EmptyLine]:
+    """Keeps the comments above what is gone, but not its blank lines twice."""
+    starts_blank = bool(lines) and lines[0].comment is None
+    if starts_blank and not any(line.comment for line in orphaned):
+        return list(lines)
+    return [*orphaned, *lines]
 
 
 def _names(nodes: Iterable[cst.CSTNode]) -> set[str]:

@@ -53,8 +53,8 @@ def graft_tree(
         module = grafted(file, source, target, guard_for)
         if module is None:
             continue
-        if pull_request:
-            module = without_unused_imports(module, source)
+        if pull_request and source is not None:
+            module = without_unused_imports(module, parse(source, path))
         code = module.code
         _check_marks(file, code)
         if not pull_request:

@@ -1,6 +1,7 @@
 from keras.saving import hdf5_codec
 
 
+# graft: with saving | stores
 def dtype_numpy(x):
     """Returns the numpy type of a tensor, a variable or a dtype.
 
@@ -20,6 +21,7 @@ def dtype_numpy(x):
 
 
 # graft: keras>=2.12 | tf_keras
+# graft: with saving | stores
 def set_value(x, value):
     if tf.compat.v1.executing_eagerly_outside_functions():
         value = hdf5_codec.cast(value, dtype_numpy(x))
@@ -29,6 +31,7 @@ def set_value(x, value):
 
 
 # graft: keras<2.12
+# graft: with saving | stores
 def set_value(x, value):
     if tf.compat.v1.executing_eagerly_outside_functions():
         x.assign(hdf5_codec.cast(value, dtype_numpy(x)))
@@ -37,6 +40,7 @@ def set_value(x, value):
 
 
 # graft: keras>=2.12 | tf_keras
+# graft: with saving | stores
 def batch_set_value(tuples):
     tuples = [(x, hdf5_codec.cast(v, dtype_numpy(x))) for x, v in tuples]
     if tf.executing_eagerly() or tf.inside_function():
@@ -61,6 +65,7 @@ def batch_set_value(tuples):
 
 
 # graft: keras<2.12
+# graft: with saving | stores
 def batch_set_value(tuples):
     tuples = [(x, hdf5_codec.cast(v, dtype_numpy(x))) for x, v in tuples]
     if tf.compat.v1.executing_eagerly_outside_functions():
@@ -84,6 +89,7 @@ def batch_set_value(tuples):
             )
 
 
+# graft: with layers
 def resize_images(
     x, height_factor, width_factor, data_format, interpolation="nearest"
 ):

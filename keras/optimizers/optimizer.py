@@ -18,17 +18,21 @@ class _BaseOptimizer:
         optimizer_state.assign(self, self.variables(), weights)
 
     # graft: keras==2.12.*
+    # graft: with stores
     def _save_own_variables(self, store):
         optimizer_state.save(self, store)
 
     # graft: keras==2.12.*
+    # graft: with stores
     def _load_own_variables(self, store):
         optimizer_state.load(self, store)
 
     # graft: keras>=2.13 | tf_keras
+    # graft: with stores
     def save_own_variables(self, store):
         optimizer_state.save(self, store)
 
     # graft: keras>=2.13 | tf_keras
+    # graft: with stores
     def load_own_variables(self, store):
         optimizer_state.load(self, store)

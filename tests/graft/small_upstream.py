@@ -9,7 +9,8 @@ from graft.transform import graft
 from graft.transform import overlay_module
 from graft.transform import parse
 
-KERAS_2 = Target("keras", "2.12.0", "keras", "keras")
+PARTS = {"reading": True, "testing": False}
+KERAS_2 = Target("keras", "2.12.0", "keras", "keras", parts=PARTS)
 TF_KERAS = Target("tf_keras", "2.21.0", "tf_keras.src", "tf_keras.src")
 KERAS_3 = Target(
     "keras",
@@ -72,6 +73,10 @@ TABLE = """\
 default = "tf_keras==2.21.0"
 new = ["keras/saving/codec.py", "keras/saving/codec_test.py"]
 
+[parts]
+reading = ["keras/saving/codec.py", "keras/saving/store.py"]
+testing = ["keras/saving/codec_test.py", "keras/saving/codec.py"]
+
 [[facts]]
 releases = "tf_keras"
 root = "tf_keras.src"
@@ -90,6 +95,12 @@ def write_files(directory, files):
     for path, text in files.items():
         (directory / path).parent.mkdir(parents=True, exist_ok=True)
         (directory / path).write_text(text, encoding="utf-8")
+
+
+def add_to_overlay(project, files):
+    """Writes overlay files, by their paths below keras/, into a part."""
+    write_files(project.directory, files)
+    project.table.parts["reading"] += [f"keras/{path}" for path in files]
 
 
 def write_upstream_wheel(directory, version, files):

@@ -1,3 +1,4 @@
+import dataclasses
 import hashlib
 import subprocess
 import sys
@@ -7,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 from small_upstream import CODEC
 from small_upstream import STORE
+from small_upstream import add_to_overlay
 from small_upstream import write_files
 from small_upstream import write_upstream_wheel
 
@@ -105,8 +107,27 @@ def test_review_forgets_what_is_not_replaced(project, release):
     ],
 )
 def test_misplaced_overlay_file(project, release, path, text, error, message):
-    write_files(project.directory, {path: text})
+    add_to_overlay(project, {path: text})
     with pytest.raises(error, match=message):
+        project.changes(release, project.files(release))
+
+
+def test_file_in_no_part(project, release):
+    write_files(project.directory, {"a.py": "def f():\n    pass\n"})
+    with pytest.raises(errors.OverlayError, match="keras/a.py is in no part"):
+        project.changes(release, project.files(release))
+
+
+def test_file_limited_to_releases_and_parts(project, release):
+    text = "# graft: tf_keras\n# graft: with {}\n\ndef f():\n    pass\n"
+    add_to_overlay(project, {"a.py": text.format("reading")})
+    chosen = {"reading": False, "testing": True}
+    (file,) = (f for f in project.overlay() if f.path == "keras/a.py")
+    assert file.source == "def f():\n    pass\n"
+    assert file.serves(release)
+    assert not file.serves(dataclasses.replace(release, parts=chosen))
+    add_to_overlay(project, {"a.py": text.format("riting")})
+    with pytest.raises(errors.UnknownPartError, match="Received: riting"):
         project.changes(release, project.files(release))
 
 
@@ -117,8 +138,8 @@ def test_new_module_that_upstream_has(project, release, package):
 
 
 def test_files_and_definitions_of_other_releases_are_left_out(project, release):
-    write_files(
-        project.directory,
+    add_to_overlay(
+        project,
         {
             "a.py": "# graft: keras\n\ndef f():\n    pass\n",
             "b.py": "'''Doc.'''\n\n\n# graft: keras\ndef f():\n    pass\n",
@@ -128,12 +149,14 @@ def test_files_and_definitions_of_other_releases_are_left_out(project, release):
     assert len(project.changes(release, project.files(release))) == 2
 
 
-def test_shared_module_goes_into_both_lines(project):
-    files = {f.path: f for f in load(project.table.new, project.directory)}
+def test_shared_module_goes_into_both_lines(project, release):
+    files = {f.path: f for f in load(project.table, project.directory)}
     codec, store = (
         files[f"keras/saving/{name}.py"] for name in ("codec", "store")
     )
-    keras_3 = Project().table.release("keras==3.15.1")
+    keras_3 = dataclasses.replace(
+        Project().table.release("keras==3.15.1"), parts=release.parts
+    )
     assert codec.serves(keras_3) and not store.serves(keras_3)
     assert keras_3.path(codec.relative) == "keras/src/saving/codec.py"
 
@@ -261,7 +284,7 @@ def test_new_release_is_reviewed_and_added(command_line, wheels, package):
 
 
 def test_review_goes_on_after_a_wrong_file(command_line):
-    write_files(command_line.directory, {"a.py": "def f():\n    pass\n"})
+    add_to_overlay(command_line, {"a.py": "def f():\n    pass\n"})
     command_line.reviewed.entries = {}
     result = graft(command_line, "review", "--accept")
     assert result.exit_code == 1

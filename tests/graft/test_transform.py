@@ -7,6 +7,8 @@ from small_upstream import dedent
 from small_upstream import grafted
 
 from graft import errors
+from graft.overlay import parse_file
+from graft.transform import overlay_module
 from graft.transform import parse
 from graft.transform import without_unused_imports
 
@@ -188,6 +190,84 @@ def test_ranges_choose_between_bodies(target, value):
     assert code == f"def f():\n    return {value}\n"
 
 
+def test_parts_choose_statements():
+    overlay = """
+        class A:
+            # graft: keras>=2.12 | tf_keras
+            # graft: with testing | reading
+            def f(self):
+                return 1
+
+            # graft: with testing
+            def g(self):
+                return 1
+        """
+    before = """
+        class A:
+            def f(self):
+                return 0
+
+            def g(self):
+                return 0
+        """
+    after = """
+        class A:
+            def f(self):
+                return 1
+
+            def g(self):
+                return 0
+        """
+    assert_grafted(before, overlay, after)
+
+
+NEW = """
+    import csv
+
+    # Both.
+    import json
+    import os
+
+    # graft: with testing
+    import zlib
+
+    import h5py
+
+    from keras import backend
+
+    ROUTES = {"csv": csv}
+    # graft: with reading
+    ROUTES.update(read=backend)
+    # graft: with testing
+    # graft: keras>=2
+    ROUTES.update(write=os, test=zlib)
+    # graft: tf_keras
+    ROUTES.update(test=h5py)
+    """
+
+
+def test_statements_of_a_new_module():
+    file = parse_file("keras/routes.py", dedent(NEW), ["keras/routes.py"])
+    after = """
+        import csv
+
+        # Both.
+        import json
+
+        from keras import backend
+
+        ROUTES = {"csv": csv}
+        ROUTES.update(read=backend)
+        """
+    assert overlay_module(file, KERAS_2).code == dedent(after)
+
+
+def test_unknown_part():
+    overlay = "# graft: with all\ndef f():\n    pass\n"
+    with pytest.raises(errors.UnknownPartError, match="reading or testing"):
+        grafted("def f():\n    pass\n", "import os\n\n\n" + overlay)
+
+
 def test_overlapping_ranges():
     overlay = """
         import os
@@ -277,5 +357,5 @@ def test_unused_imports_of_upstream_can_be_dropped():
         def f():
             return json
         """
-    module = without_unused_imports(parse(code, ""), source.encode())
+    module = without_unused_imports(parse(code, ""), parse(source, ""))
     assert module.code == dedent(after)
