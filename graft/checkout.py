@@ -1,18 +1,17 @@
-"""Applies the overlay to a git checkout of upstream, as a pull request."""
+"""A git checkout of upstream."""
 
 from __future__ import annotations
 
 import dataclasses
 import re
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Collection
+from dataclasses import dataclass
 from pathlib import Path
 
 from graft.errors import CheckoutError
-from graft.project import Project
-from graft.project import write
+from graft.releases import Table
 from graft.releases import Target
-from graft.tree import graft_tree
 
 # The file that gives a version away: distribution, root package, the package
 # that `import keras` means. The layout of keras 3 has to be tried first.
@@ -24,30 +23,57 @@ LAYOUTS = {
 VERSION = re.compile(r"(?m)^__version__ = \"(.+)\"")
 
 
-def apply(directory: Path, project: Project) -> list[str]:
-    """Grafts a checkout in place and returns the paths that it wrote."""
-    target = detect(directory, project)
-    changes = graft_tree(
-        lambda path: committed(directory, path),
-        target,
-        project.overlay(tests=True),
-        project.reviewed.guard_for,
-        pull_request=True,
-    )
-    _check_clean(directory, changes)
-    missing = [p for p in changes if _current(directory, p) != changes[p]]
-    for path in missing:
-        write(directory / path, changes[path])
-    return missing
+@dataclass(frozen=True)
+class Checkout(Target):
+    """A target that is a working tree; the last commit is what it holds."""
+
+    directory: Path = Path()
+
+    def __str__(self) -> str:
+        return str(self.directory)
+
+    def read(self, path: str) -> bytes | None:
+        """Returns a file as the last commit has it."""
+        run = git(self.directory, "cat-file", "blob", f"HEAD:{path}")
+        return None if run.returncode else run.stdout
+
+    def current(self, path: str) -> bytes | None:
+        file = self.directory / path
+        return file.read_bytes() if file.is_file() else None
+
+    def changed(self) -> set[str]:
+        """Returns the tracked files that differ from the last commit."""
+        words = ("diff", "--name-only", "--no-renames", "-z", "HEAD")
+        return set(split(git(self.directory, *words).stdout))
+
+    def build_files(self) -> dict[str, str]:
+        """Returns the text of each BUILD file below the root package."""
+        root = self.root.replace(".", "/")
+        words = ("ls-tree", "-r", "-z", "--name-only", "HEAD", f"{root}/")
+        paths = split(git(self.directory, *words).stdout)
+        chosen = [path for path in paths if path.endswith("/BUILD")]
+        return {path: (self.read(path) or b"").decode() for path in chosen}
 
 
-def detect(directory: Path, project: Project) -> Target:
-    """Finds out from its layout what a checkout is."""
-    for path, (name, root, api) in LAYOUTS.items():
-        found = VERSION.search((committed(directory, path) or b"").decode())
-        if found:
-            target = project.table.target(name, found[1])
-            return dataclasses.replace(target, root=root, api=api)
+def detect(
+    directory: Path, table: Table, only: Collection[str] = ()
+) -> Checkout:
+    """Finds out from its layout what a checkout is.
+
+    Args:
+        directory: Its top folder.
+        table: Says what is known of such a version.
+        only: The parts of the overlay to graft, all of them by default.
+    """
+    parts = table.chosen(only)
+    top = git(directory, "rev-parse", "--show-toplevel").stdout.decode()
+    if top and Path(top.rstrip("\n")) == directory.resolve():
+        for path, (name, root, api) in LAYOUTS.items():
+            found = VERSION.search(_committed(directory, path))
+            if found:
+                facts = dataclasses.asdict(table.target(name, found[1]))
+                facts.update(root=root, api=api, parts=parts)
+                return Checkout(**facts, directory=directory)
     raise CheckoutError(
         f"{directory} is no git checkout of Keras.",
         expected="the top folder of a clone of keras-team/keras or "
@@ -55,42 +81,15 @@ def detect(directory: Path, project: Project) -> Target:
     )
 
 
-def committed(directory: Path, path: str) -> bytes | None:
-    """Returns a file as the last commit has it."""
-    run = _git(directory, "cat-file", "blob", f"HEAD:{path}")
-    return None if run.returncode else run.stdout
+def _committed(directory: Path, path: str) -> str:
+    return git(directory, "cat-file", "blob", f"HEAD:{path}").stdout.decode()
 
 
-def _git(directory: Path, *words: str) -> subprocess.CompletedProcess[bytes]:
+def git(directory: Path, *words: str) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(
         ["git", "-C", str(directory), *words], capture_output=True
     )
 
 
-def _current(directory: Path, path: str) -> bytes | None:
-    file = directory / path
-    return file.read_bytes() if file.is_file() else None
-
-
-def _check_clean(directory: Path, changes: Mapping[str, bytes]) -> None:
-    """Refuses a checkout with changes other than the overlay's own."""
-    status = _git(
-        directory, "diff", "--name-only", "--no-renames", "-z", "HEAD"
-    )
-    dirty = set(filter(None, status.stdout.decode().split("\0")))
-    for path in changes:
-        current = _current(directory, path)
-        if current is not None and current != committed(directory, path):
-            dirty.add(path)
-    foreign = [
-        path
-        for path in sorted(dirty)
-        if path not in changes or _current(directory, path) != changes[path]
-    ]
-    if foreign:
-        raise CheckoutError(
-            f"{directory} has changes that are not the overlay's.",
-            expected="a clean checkout, or one with just this overlay applied",
-            received=", ".join(foreign),
-            remedy="commit or discard them first",
-        )
+def split(output: bytes) -> list[str]:
+    return [path for path in output.decode().split("\0") if path]

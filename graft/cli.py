@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Collection
 from pathlib import Path
 
 import click
 
-from graft import checkout
+from graft import pull_request
 from graft import upstream
+from graft.checkout import detect
 from graft.errors import GraftError
 from graft.errors import UnknownReleaseError
 from graft.project import Project
 from graft.project import write
 from graft.releases import Release
+from graft.releases import Target
 from graft.releases import parse
 from graft.review import Body
 from graft.review import difference
@@ -111,13 +114,19 @@ def wheel(project: Project, release: str, output: Path) -> None:
     metavar="CHECKOUT",
     type=click.Path(path_type=Path, file_okay=False, exists=True),
 )
+@click.option(
+    "--only",
+    multiple=True,
+    metavar="PART",
+    help="Leave the other parts of the change out; may be repeated.",
+)
 @click.pass_obj
-def apply(project: Project, directory: Path) -> None:
+def apply(project: Project, directory: Path, only: tuple[str, ...]) -> None:
     """Changes a clean git checkout of keras or tf-keras in place."""
-    written = checkout.apply(directory, project)
+    written = pull_request.apply(directory, project, only)
     for path in written:
         click.echo(path)
-    click.echo(f"{len(written)} files changed")
+    click.echo(f"{len(written)} files changed" if written else "nothing to do")
 
 
 @main.command()
@@ -154,7 +163,7 @@ def list_releases(project: Project) -> None:
 
 
 @main.command()
-@click.argument("releases", metavar="[RELEASE]...", nargs=-1)
+@click.argument("releases", metavar="[RELEASE|CHECKOUT]...", nargs=-1)
 @click.option("--accept", is_flag=True, help="Record them as reviewed.")
 @click.pass_obj
 def review(project: Project, releases: tuple[str, ...], accept: bool) -> None:
@@ -162,7 +171,7 @@ def review(project: Project, releases: tuple[str, ...], accept: bool) -> None:
 
     A RELEASE may be one that the table lacks; --accept then adds it.
     """
-    chosen = [_release_or_new(project, text) for text in releases]
+    chosen = [_described(project, text) for text in releases]
     chosen = chosen or list(project.table)
     errors: list[GraftError] = []
     found = [b for r in chosen for b in project.bodies(r, errors)]
@@ -170,8 +179,9 @@ def review(project: Project, releases: tuple[str, ...], accept: bool) -> None:
     if accept:
         _accept(project, found, complete=not (releases or errors))
     if accept and not errors:
-        for release in chosen:
-            project.table.add(release)
+        for target in chosen:
+            if isinstance(target, Release):
+                project.table.add(target)
     if errors:
         messages = sorted({str(error) for error in errors})
         raise click.ClickException("\n".join(messages))
@@ -180,7 +190,7 @@ def review(project: Project, releases: tuple[str, ...], accept: bool) -> None:
 def _show(project: Project, found: list[Body]) -> None:
     """Prints each body to review once, with the releases that have it."""
     groups = unreviewed(found, project.reviewed)
-    known = _known(project, found) if groups else []
+    known = _known(project, {path for path, _, _ in groups}) if groups else []
     for group in groups.values():
         names = ", ".join(str(body.target) for body in group)
         click.echo(f"{group[0].path}: {group[0].qualname} in {names}")
@@ -197,11 +207,10 @@ def _accept(project: Project, found: list[Body], complete: bool) -> None:
     project.reviewed.write()
 
 
-def _known(project: Project, found: list[Body]) -> list[Body]:
-    """Returns the reviewed bodies of the table's releases."""
-    seen = {str(body.target) for body in found}
-    others = [r for r in project.table if str(r) not in seen]
-    found = found + [b for r in others for b in project.bodies(r, [])]
+def _known(project: Project, paths: Collection[str]) -> list[Body]:
+    """Returns the reviewed bodies that the table's releases have in files."""
+    releases = list(project.table)
+    found = [b for r in releases for b in project.bodies(r, [], paths)]
     return [
         body
         for body in found
@@ -215,8 +224,10 @@ def _chosen(project: Project, releases: tuple[str, ...]) -> list[Release]:
     return [project.table.release(text) for text in releases]
 
 
-def _release_or_new(project: Project, text: str) -> Release:
-    """Looks a release up, or describes it by the wheel that there is."""
+def _described(project: Project, text: str) -> Target:
+    """Describes a checkout; a release; or a new one by its wheel."""
+    if Path(text).is_dir():
+        return detect(Path(text), project.table)
     try:
         return project.table.release(text)
     except UnknownReleaseError:

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field
 from pathlib import Path
 
+from graft import bazel
 from graft import overlay
 from graft import upstream
 from graft import wheel
+from graft.checkout import Checkout
 from graft.errors import GraftError
 from graft.overlay import OverlayFile
 from graft.releases import Release
 from graft.releases import Table
+from graft.releases import Target
 from graft.review import Body
 from graft.review import Reviewed
 from graft.review import bodies
+from graft.tree import Read
 from graft.tree import graft_tree
 
 
@@ -51,11 +56,30 @@ class Project:
         return graft_tree(files.get, release, chosen, self.reviewed.guard_for)
 
     def bodies(
-        self, release: Release, errors: list[GraftError] | None = None
+        self,
+        target: Target,
+        errors: list[GraftError] | None = None,
+        paths: Collection[str] = (),
     ) -> list[Body]:
-        """Returns the upstream bodies that the overlay replaces."""
-        files = self.files(release)
-        return bodies(files.get, release, self.overlay(), errors)
+        """Returns the upstream bodies that the overlay replaces.
+
+        Args:
+            target: What is replaced.
+            errors: Takes what is wrong, see `review.bodies`.
+            paths: The overlay's files to look at, all of them by default.
+        """
+        files = [f for f in self.overlay() if not paths or f.path in paths]
+        return bodies(self._reader(target), target, files, errors)
+
+    def _reader(self, target: Target) -> Read:
+        if isinstance(target, Checkout):
+            return target.read
+        return self.files(target).get
+
+    def test_sizes(self) -> dict[str, bazel.Attributes]:
+        """Returns what the overlay's BUILD files say of its tests."""
+        texts = [p.read_text("utf-8") for p in self.directory.rglob("BUILD")]
+        return {n: a for t in texts for n, a in bazel.sizes(t).items()}
 
     def wheel(self, release: Release, directory: Path) -> Path:
         files = self.files(release)

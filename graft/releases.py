@@ -192,7 +192,8 @@ class Table:
                 elif key != "releases":
                     merged[key] = value
         merged.setdefault("api", merged.get("root"))
-        return {**merged, "parts": self.chosen()}
+        merged["parts"] = self.chosen()
+        return merged
 
     def target(self, name: str, version: str) -> Target:
         """Describes a source tree, which need not be a release."""

@@ -58,10 +58,8 @@ class Reviewed:
             qualname: str, upstream: cst.FunctionDef, body: cst.FunctionDef
         ) -> None:
             digest = fingerprint(upstream)
-            if self.holds(file.path, qualname, digest):
-                return
-            # Upstream may hold the change already, as an applied checkout does.
-            if digest != fingerprint(body):
+            known = self.holds(file.path, qualname, digest)
+            if not known and digest != fingerprint(body):
                 raise self._refusal(file, qualname, target, digest)
 
         return guard
@@ -124,11 +122,13 @@ def bodies(
 
     def guard_for(file: OverlayFile, target: Target) -> Guard:
         def guard(
-            qualname: str, upstream: cst.FunctionDef, _: cst.FunctionDef
+            qualname: str, upstream: cst.FunctionDef, body: cst.FunctionDef
         ) -> None:
             code = cst.Module([]).code_for_node(upstream).strip("\n") + "\n"
             digest = fingerprint(upstream)
-            found.append(Body(file.path, qualname, digest, code, target))
+            # A checkout may hold the change already.
+            if digest != fingerprint(body):
+                found.append(Body(file.path, qualname, digest, code, target))
 
         return guard
 

@@ -1,3 +1,5 @@
+# graft: keras<3 | tf_keras
+
 """The state of optimizers in files, beyond the variables they list.
 
 A dynamic loss scale adapts while a model trains. Its optimizer does not list

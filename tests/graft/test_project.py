@@ -12,9 +12,9 @@ from small_upstream import add_to_overlay
 from small_upstream import write_files
 from small_upstream import write_upstream_wheel
 
-from graft import checkout
 from graft import cli
 from graft import errors
+from graft import pull_request
 from graft.overlay import load
 from graft.project import Project
 from graft.releases import Table
@@ -186,7 +186,7 @@ def commit(directory):
 
 
 def test_apply_twice(project, clone):
-    written = checkout.apply(clone, project)
+    written = pull_request.apply(clone, project)
     assert written == [
         "tf_keras/saving/codec.py",
         "tf_keras/saving/codec_test.py",
@@ -195,29 +195,29 @@ def test_apply_twice(project, clone):
     store = (clone / "tf_keras/saving/store.py").read_text()
     assert "from tf_keras.saving import codec\n" in store
     assert "fork" not in store
-    assert checkout.apply(clone, project) == []
+    assert pull_request.apply(clone, project) == []
     commit(clone)
-    assert checkout.apply(clone, project) == []
+    assert pull_request.apply(clone, project) == []
 
 
 def test_dirty_checkout(project, clone):
     (clone / "tf_keras/__init__.py").write_text("x = 1\n")
     with pytest.raises(errors.CheckoutError, match="tf_keras/__init__.py"):
-        checkout.apply(clone, project)
+        pull_request.apply(clone, project)
 
 
 def test_checkout_with_another_overlay_applied(project, clone):
-    checkout.apply(clone, project)
+    pull_request.apply(clone, project)
     with open(clone / "tf_keras/saving/codec.py", "a") as file:
         file.write("x = 1\n")
     with pytest.raises(errors.CheckoutError, match="saving/codec.py"):
-        checkout.apply(clone, project)
+        pull_request.apply(clone, project)
 
 
 def test_wrong_checkout(project, tmp_path):
     git(tmp_path, "init", "-q")
     with pytest.raises(errors.CheckoutError, match="no git checkout of Keras"):
-        checkout.apply(tmp_path, project)
+        pull_request.apply(tmp_path, project)
 
 
 def test_checkout_with_an_unknown_body(project, clone):
@@ -225,7 +225,7 @@ def test_checkout_with_an_unknown_body(project, clone):
     store.write_text(store.read_text().replace("load(path)", "load(0)"))
     commit(clone)
     with pytest.raises(errors.NotReviewedError, match="store.py: read"):
-        checkout.apply(clone, project)
+        pull_request.apply(clone, project)
 
 
 def test_command_line_shows_errors_without_traceback():

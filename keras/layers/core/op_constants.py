@@ -1,3 +1,5 @@
+# graft: keras<3 | tf_keras
+
 """Constants in the graphs of functional models that came from a file."""
 
 import tensorflow.compat.v2 as tf

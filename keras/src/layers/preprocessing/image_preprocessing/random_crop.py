@@ -1,5 +1,5 @@
-# graft: keras>=3.8
 class RandomCrop:
+    # graft: keras>=3.8,<3.16
     def transform_images(self, images, transformation, training=True):
         images = self.backend.cast(images, self.compute_dtype)
         if not training:
@@ -21,3 +21,12 @@ class RandomCrop:
             images, size=size, data_format=self.data_format
         )
         return self.backend.cast(images, self.compute_dtype)
+
+    # graft: keras>=3.16
+    def transform_images(self, images, transformation, training=True):
+        images = self.backend.cast(images, self.compute_dtype)
+        if not training:
+            return images
+        cropped = self._random_crop(images, transformation)
+        # A backend may have resized it in a wider dtype.
+        return self.backend.cast(cropped, self.compute_dtype)
