@@ -108,9 +108,9 @@ class ManyWeights(layers.Layer):
         return inputs * self.many[0][0] + self.many[-1][1]
 
 
-# graft: keras>=3
+# graft: keras>=3.2
 NO_AUTOCAST = {"autocast": False}
-# graft: keras<3 | tf_keras
+# graft: keras<3.2 | tf_keras
 NO_AUTOCAST = {}
 
 
