@@ -265,6 +265,7 @@ class OptimizerRoundTripTest(OptimizersTestCase):
 
 
 # graft: keras<3 | tf_keras
+# graft: with saving
 class LegacyOptimizerTest(OptimizersTestCase):
     @parameterized.named_parameters(
         (name.replace(".", "_"), name)
@@ -287,6 +288,7 @@ class LegacyOptimizerTest(OptimizersTestCase):
         self.assertEqual(labels, {("|V2", "bfloat16")})
 
 
+# graft: with saving
 class LostStateTest(OptimizersTestCase):
     def messages_of_load(self, path):
         """What loading says, as an error or as a warning."""

@@ -282,32 +282,31 @@ def cloned(model, fresh, folder):
     return loaded
 
 
-FILE_ROUTES = {
-    "h5": h5,
-    "legacy_weights": legacy_weights,
-    "weights_h5": weights_h5,
-    "keras": archive,
-}
-WHOLE_ROUTES = ("h5", "keras")
-
+FILE_ROUTES = {}
 # Both layouts can pass over layers, and the legacy one match them by name.
-MATCHING_ROUTES = {
-    "by_name": functools.partial(legacy_weights, by_name=True),
-    "skip_mismatch": functools.partial(
+MATCHING_ROUTES = {}
+COPYING_ROUTES = {}
+
+# graft: with saving
+FILE_ROUTES.update(h5=h5, legacy_weights=legacy_weights)
+# graft: with saving
+MATCHING_ROUTES.update(
+    by_name=functools.partial(legacy_weights, by_name=True),
+    skip_mismatch=functools.partial(
         legacy_weights, by_name=True, skip_mismatch=True
     ),
-    "weights_h5_skip_mismatch": functools.partial(
-        weights_h5, skip_mismatch=True
-    ),
-}
-
-COPYING_ROUTES = {
-    "pickle": pickled,
-    "deepcopy": deep_copied,
-    "clone": cloned,
-}
+)
+# graft: with stores
+FILE_ROUTES.update(weights_h5=weights_h5, keras=archive)
+# graft: with stores
+MATCHING_ROUTES.update(
+    weights_h5_skip_mismatch=functools.partial(weights_h5, skip_mismatch=True)
+)
+# graft: with stores
+COPYING_ROUTES.update(pickle=pickled, deepcopy=deep_copied, clone=cloned)
 
 ROUTES = {**FILE_ROUTES, **MATCHING_ROUTES, **COPYING_ROUTES}
+WHOLE_ROUTES = [route for route in ("h5", "keras") if route in ROUTES]
 
 
 def datasets_of(file):

@@ -26,10 +26,12 @@ if test_utils.BACKEND == "tensorflow":
 
 POLICIES = ("bfloat16", "mixed_bfloat16")
 
-# graft: keras>=3
-WEIGHTS_NAMES = ("best.weights.h5",)
+WEIGHTS_NAMES = []
+# graft: with stores
+WEIGHTS_NAMES.append("best.weights.h5")
 # graft: keras<3 | tf_keras
-WEIGHTS_NAMES = ("best.weights.h5", "best.h5")
+# graft: with saving
+WEIGHTS_NAMES.append("best.h5")
 
 
 def make_model(policy="bfloat16", normalize=True):
@@ -113,6 +115,7 @@ class CallbacksTest(test_utils.ModelTestCase):
         loaded.load_weights(path)
         self.assert_same_weights(model, loaded)
 
+    # graft: with stores
     @parameterized.named_parameters((policy, policy) for policy in POLICIES)
     def test_backup_and_restore(self, policy):
         """Training that was interrupted ends like one that was not."""
@@ -175,6 +178,7 @@ class Remember(callbacks.Callback):
         logs["epoch_number"] = epoch
 
 
+# graft: with layers
 class FloatxTest(test_utils.ModelTestCase):
     def setUp(self):
         super().setUp()
@@ -278,6 +282,7 @@ class CheckpointTest(test_utils.ModelTestCase):
         model, loaded = self.restore("mixed_bfloat16", "float32")
         self.assert_same_weights(model, loaded)
 
+    # graft: with stores
     def test_mixed_into_float32_and_on_to_a_file(self):
         _, loaded = self.restore("mixed_bfloat16", "float32")
         again = test_utils.weights_h5(
@@ -286,6 +291,7 @@ class CheckpointTest(test_utils.ModelTestCase):
         self.assert_same_weights(loaded, again)
 
 
+# graft: with saving
 class ArraysTest(test_utils.ModelTestCase):
     @parameterized.named_parameters(
         (f"{policy}_{route}", policy, route)
