@@ -92,6 +92,16 @@ ABSENT = (
         ("*_pickle", "*_deepcopy"),
     ),
     Quirk(
+        "keras>=3,<3.8",
+        "ModelCheckpoint writes whole models to .keras only before 3.8",
+        ("CallbacksTest::test_model_checkpoint_*bfloat16_h5",),
+    ),
+    Quirk(
+        "keras>=3,<3.1",
+        "BackupAndRestore does not count epochs before 3.1",
+        ("CallbacksTest::test_backup_and_restore_*",),
+    ),
+    Quirk(
         "keras>=3,<3.1",
         "LoRA came with 3.1",
         ("DerivedModelsTest::test_lora*",),
@@ -154,6 +164,19 @@ FAULTS = (
         "keras==2.11.*",
         "no file brings the state of a LossScaleOptimizer back",
         ("OptimizerRoundTripTest::test_loss_scale_h5",),
+    ),
+    Quirk(
+        "keras>=3,<3.2",
+        "it follows the policy of the model around it, which no file holds",
+        (
+            "LayerRoundTripTest::test_*_LayerNormalization_mixed_bfloat16_h5",
+            "LayerRoundTripTest::test_*_LayerNormalization_mixed_bfloat16_keras",
+        ),
+    ),
+    Quirk(
+        "keras>=3.5,<3.10",
+        "checkpoints number a graph's operations; a mixed policy adds a cast",
+        ("CheckpointTest::test_mixed_into_float32*",),
     ),
 )
 
