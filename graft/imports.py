@@ -196,7 +196,7 @@ def add_imports(
     return module.with_changes(body=body)
 
 
-def _section(node: ImportNode, target: Target) -> int:
+def section(node: ImportNode, target: Target) -> int:
     """Orders isort's sections."""
     package = _sort_key(node)[1].split(".")[0]
     if package == "__future__":
@@ -220,8 +220,8 @@ def _sort_key(node: ImportNode) -> tuple[bool, str, int, str]:
 def _insert(body: list[Statement], node: ImportNode, target: Target) -> None:
     """Puts one import where isort would."""
     places = list(_import_places(body))
-    rank = (_section(node, target), _sort_key(node))
-    same = [p for p in places if _section(p[1], target) == rank[0]]
+    rank = (section(node, target), _sort_key(node))
+    same = [p for p in places if section(p[1], target) == rank[0]]
     before = [i for i, n in same if _sort_key(n) < rank[1]]
     line = cst.SimpleStatementLine(body=[node])
     if before:
@@ -236,11 +236,11 @@ def _insert_section(
     body: list[Statement],
     places: list[tuple[int, ImportNode]],
     line: cst.SimpleStatementLine,
-    section: int,
+    rank: int,
     target: Target,
 ) -> None:
     """Opens a section that the module does not have."""
-    earlier = [i for i, n in places if _section(n, target) < section]
+    earlier = [i for i, n in places if section(n, target) < rank]
     if earlier:
         blank = cst.EmptyLine(indent=False)
         body.insert(earlier[-1] + 1, line.with_changes(leading_lines=[blank]))

@@ -23,6 +23,7 @@ from graft.imports import add_imports
 from graft.imports import bindings
 from graft.imports import import_in
 from graft.imports import is_docstring
+from graft.imports import section
 from graft.overlay import MARK
 from graft.overlay import OverlayFile
 from graft.releases import Range
@@ -66,17 +67,43 @@ def _serving(
     """Keeps the statements that serve a target, without their marks."""
     kept: list[Statement] = []
     names: set[str] = set()
+    blanks = 0
     for statement in body:
         marks, lines = _split_marks(statement.leading_lines)
+        blanks = max(blanks, _blank_count(lines))
         if not all(mark.admits(target) for mark in marks):
             continue
-        statement = statement.with_changes(leading_lines=lines)
+        statement = _spaced(statement, lines, blanks, kept, target)
+        blanks = 0
         if isinstance(statement, (cst.FunctionDef, cst.ClassDef)):
             qualname = f"{where}: {statement.name.value}"
             _check_once(statement, names, qualname, target)
             statement = _serving_in_class(statement, target, qualname)
         kept.append(statement)
     return kept
+
+
+def _blank_count(lines: Sequence[cst.EmptyLine]) -> int:
+    return next((i for i, x in enumerate(lines) if x.comment), len(lines))
+
+
+def _spaced(
+    statement: Statement,
+    lines: Sequence[cst.EmptyLine],
+    blanks: int,
+    before: Sequence[Statement],
+    target: Target,
+) -> Statement:
+    """Leaves as many blank lines above as if no mark had been there."""
+    nodes = [import_in(x) for x in (*before[-1:], statement)]
+    if not before:
+        blanks = 0
+    elif all(nodes):
+        blanks = int(section(nodes[0], target) != section(nodes[1], target))
+    above = [cst.EmptyLine(indent=False)] * blanks
+    return statement.with_changes(
+        leading_lines=[*above, *lines[_blank_count(lines) :]]
+    )
 
 
 def _serving_in_class(

@@ -31,8 +31,8 @@ blob of every other release (keras-team/keras#17069). A bare one-byte blob could
 be any of a dozen types; it is returned as it is (`|V1`), and `cast` gives it
 the dtype of the variable it goes into.
 
-HDF5 types: https://support.hdfgroup.org/documentation/hdf5/latest/_h5_t__u_g.html
-Formats: https://github.com/jax-ml/ml_dtypes#specifications-of-implemented-floating-point-formats
+HDF5: https://support.hdfgroup.org/documentation/hdf5/latest/_h5_t__u_g.html
+Formats: https://github.com/jax-ml/ml_dtypes
 """
 
 import collections

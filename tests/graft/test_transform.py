@@ -223,7 +223,6 @@ def test_parts_choose_statements():
 
 NEW = """
     import csv
-
     # Both.
     import json
     import os
@@ -233,6 +232,9 @@ NEW = """
 
     import h5py
 
+    # graft: with reading
+    import numpy as np
+
     from keras import backend
 
     ROUTES = {"csv": csv}
@@ -241,23 +243,48 @@ NEW = """
     # graft: with testing
     # graft: keras>=2
     ROUTES.update(write=os, test=zlib)
+
+
     # graft: tf_keras
-    ROUTES.update(test=h5py)
+    def route():
+        return h5py
+
+
+    # graft: keras
+    NUMBER = np.int8
+
+
+    class Route:
+        # graft: with testing
+        def go(self):
+            pass
+
+        def stay(self):
+            pass
     """
 
 
-def test_statements_of_a_new_module():
+def test_new_module_looks_as_if_it_had_no_marks():
     file = parse_file("keras/routes.py", dedent(NEW), ["keras/routes.py"])
     after = """
         import csv
-
         # Both.
         import json
+
+        import numpy as np
 
         from keras import backend
 
         ROUTES = {"csv": csv}
         ROUTES.update(read=backend)
+
+
+        NUMBER = np.int8
+
+
+        class Route:
+            def stay(self):
+                pass
         """
     assert overlay_module(file, KERAS_2).code == dedent(after)
 
