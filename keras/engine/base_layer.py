@@ -8,8 +8,8 @@ class Layer:
         variables = self._trainable_weights + self._non_trainable_weights
         if len(store.keys()) != len(variables):
             raise ValueError(
-                f"Layer '{self.name}' expected {len(variables)} variables "
-                f"during loading. Received: {len(store.keys())} variables. "
+                f"Layer '{self.name}' has {len(variables)} variables, but "
+                f"received {len(store.keys())} variables from the file. "
                 f"Expected: {[variable.name for variable in variables]}"
             )
         for i, variable in enumerate(variables):
