@@ -12,8 +12,8 @@ class _BaseOptimizer:
         inner_optimizer = getattr(self, "inner_optimizer", self)
         if not getattr(inner_optimizer, "_built", False):
             raise ValueError(
-                "`set_weights()` needs an optimizer that has been built. Call "
-                "`optimizer.build(trainable_variables)` first."
+                "You are calling `set_weights()` before the optimizer was "
+                "built. Call `optimizer.build(trainable_variables)` first."
             )
         optimizer_state.assign(self, self.variables(), weights)
 
