@@ -13,6 +13,7 @@ from graft import upstream
 from graft.checkout import detect
 from graft.errors import GraftError
 from graft.errors import UnknownReleaseError
+from graft.overlay import TESTS
 from graft.project import Project
 from graft.project import write
 from graft.releases import Release
@@ -86,8 +87,7 @@ def tests(project: Project, release: str, directory: Path) -> None:
     """Writes the overlay's tests only, for an installed fork or stock."""
     target = project.table.release(release)
     changes = project.changes(target, project.files(target), tests=True)
-    wanted = ("_test.py", "_test_utils.py")
-    chosen = {p: d for p, d in changes.items() if p.endswith(wanted)}
+    chosen = {p: d for p, d in changes.items() if p.endswith(TESTS)}
     for path, data in chosen.items():
         write(directory / path, data)
     click.echo(f"{target}: {len(chosen)} files")

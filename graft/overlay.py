@@ -17,6 +17,7 @@ from graft.releases import parse_mark
 
 OVERLAY = Path(__file__).resolve().parent.parent / "keras"
 MARK = "# graft:"
+TESTS = ("_test.py", "_test_utils.py")
 KERAS_2 = Range("keras<3 | tf_keras")
 KERAS_3 = Range("keras>=3")
 
@@ -45,7 +46,7 @@ class OverlayFile:
 
     @property
     def is_test(self) -> bool:
-        return self.path.endswith("_test.py")
+        return self.path.endswith(TESTS)
 
     def serves(self, target: Target) -> bool:
         return all(mark.admits(target) for mark in self.marks)
