@@ -68,7 +68,8 @@ class Project:
             errors: Takes what is wrong, see `review.bodies`.
             paths: The overlay's files to look at, all of them by default.
         """
-        files = [f for f in self.overlay() if not paths or f.path in paths]
+        files = self.overlay(tests=True)
+        files = [f for f in files if not paths or f.path in paths]
         return bodies(self._reader(target), target, files, errors)
 
     def _reader(self, target: Target) -> Read:

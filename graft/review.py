@@ -12,6 +12,7 @@ import libcst as cst
 from graft.errors import GraftError
 from graft.errors import NotReviewedError
 from graft.fingerprint import fingerprint
+from graft.overlay import TESTS
 from graft.overlay import OverlayFile
 from graft.releases import Target
 from graft.releases import tomllib
@@ -49,10 +50,8 @@ class Reviewed:
     def holds(self, path: str, qualname: str, digest: str) -> bool:
         return digest in self.entries.get(path, {}).get(qualname, ())
 
-    def guard_for(self, file: OverlayFile, target: Target) -> Guard | None:
+    def guard_for(self, file: OverlayFile, target: Target) -> Guard:
         """Makes a guard that refuses bodies which nobody has reviewed."""
-        if file.is_test:
-            return None
 
         def guard(
             qualname: str, upstream: cst.FunctionDef, body: cst.FunctionDef
@@ -88,7 +87,12 @@ class Reviewed:
         """Drops what the overlay no longer replaces."""
         replaced = {(body.path, body.qualname) for body in bodies}
         self.entries = {
-            path: {n: d for n, d in names.items() if (path, n) in replaced}
+            path: {
+                name: digests
+                for name, digests in names.items()
+                # No wheel has upstream's tests.
+                if (path, name) in replaced or path.endswith(TESTS)
+            }
             for path, names in self.entries.items()
         }
 
@@ -133,9 +137,11 @@ def bodies(
         return guard
 
     for file in overlay:
-        if file.is_test or file.new or not file.serves(target):
-            continue
         source = read(target.path(file.relative))
+        # Wheels lack upstream's tests.
+        absent = file.is_test and source is None
+        if file.new or absent or not file.serves(target):
+            continue
         try:
             grafted(file, source, target, guard_for)
         except GraftError as error:

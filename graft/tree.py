@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 from collections.abc import Callable
 from collections.abc import Iterable
 
@@ -59,7 +61,11 @@ def graft_tree(
         _check_marks(file, code)
         if not pull_request:
             code = with_notice(code, "added" if file.new else "changed")
+        elif file.new:
+            code = _licence(read, target) + code
         changes[path] = code.encode()
+        if file.new and source is not None:
+            _check_new(file, source.decode(), target)
     return changes
 
 
@@ -72,7 +78,6 @@ def grafted(
     """Returns a grafted module, or None if nothing is grafted there."""
     overlay = overlay_module(file, target)
     if file.new:
-        _check_new(file, source, overlay, target)
         return overlay
     if not replacements(overlay, target, file.path)[0]:
         return None
@@ -91,16 +96,32 @@ def _check_marks(file: OverlayFile, code: str) -> None:
         )
 
 
-def _check_new(
-    file: OverlayFile, source: bytes | None, module: cst.Module, target: Target
-) -> None:
-    if source is not None and source != module.bytes:
-        raise OverlayError(
-            f"{file.path} is listed as new, but {target} has one, too: "
-            f"{target.path(file.relative)}.",
-            remedy="rename it; or take it off `new` in graft/releases.toml "
-            "if it replaces definitions",
-        )
+def _licence(read: Read, target: Target) -> str:
+    """Returns the comment that upstream's own files begin with, if any."""
+    text = (read(target.path("__init__.py")) or b"").decode()
+    lines = text.splitlines(keepends=True)
+    comment = "".join(itertools.takewhile(lambda x: x.startswith("#"), lines))
+    return comment if "License" in comment else ""
+
+
+def _check_new(file: OverlayFile, source: str, target: Target) -> None:
+    """Accepts a file that has no other parts than those to be grafted."""
+    chosen = [name for name, is_chosen in target.parts.items() if is_chosen]
+    for some in itertools.product((False, True), repeat=len(chosen)):
+        parts = {
+            **dict.fromkeys(target.parts, False),
+            **dict(zip(chosen, some)),
+        }
+        module = overlay_module(file, dataclasses.replace(target, parts=parts))
+        if source.endswith(module.code):
+            return
+    raise OverlayError(
+        f"{file.path} is listed as new, but {target} has another one: "
+        f"{target.path(file.relative)}.",
+        remedy="if another part of this change is there already, name it with "
+        "`--only` as well; else rename the file, or take it off `new` in "
+        "graft/releases.toml if it replaces definitions",
+    )
 
 
 def _no_module(file: OverlayFile, target: Target) -> MissingTargetError:

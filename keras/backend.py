@@ -9,8 +9,7 @@ def dtype_numpy(x):
         x: Tensor, variable, `tf.DType`, numpy dtype or dtype name.
 
     Returns:
-        The numpy type that TensorFlow registers for the dtype of `x`. For
-        bfloat16 that is the type of `ml_dtypes` since TensorFlow 2.14 only.
+        The numpy type that TensorFlow registers for the dtype of `x`.
 
     Raises:
         TypeError: if TensorFlow has no such dtype.

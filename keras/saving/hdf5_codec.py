@@ -26,10 +26,10 @@ which keeps NaN payloads and is as fast as the disk.
 
 Reading knows three forms of bfloat16: the HDF5 type above (predefined as
 `H5T_FLOAT_BFLOAT16LE` since HDF5 2.0), the two-byte blob with the attribute
-`dtype="bfloat16"` that Keras 3 writes into `.weights.h5`, and the bare two-byte
-blob of every other release (keras-team/keras#17069). A bare one-byte blob could
-be any of a dozen types; it is returned as it is (`|V1`), and `cast` gives it
-the dtype of the variable it goes into.
+`dtype="bfloat16"` that older releases of Keras 3 wrote into `.weights.h5`, and
+the bare two-byte blob of all other old files (keras-team/keras#17069). A bare
+one-byte blob could be any of a dozen types; it is returned as it is (`|V1`),
+and `cast` gives it the dtype of the variable it goes into.
 
 HDF5: https://support.hdfgroup.org/documentation/hdf5/latest/_h5_t__u_g.html
 Formats: https://github.com/jax-ml/ml_dtypes
@@ -78,7 +78,7 @@ FORMATS = {
 }
 
 # A dataset that declares more than this many bytes must have stored at least a
-# thousandth of them (the limits of Keras 3, keras-team/keras#22975).
+# thousandth of them (keras-team/keras#22975).
 _DECLARED_BYTES_FLOOR = 1 << 32
 _MAX_EXPANSION = 1000
 
@@ -91,8 +91,8 @@ def write(group, name, value, opaque=False):
         name: Name of the dataset, relative to `group`.
         value: Array of any shape and of any NumPy or `ml_dtypes` dtype.
         opaque: Whether to store an `ml_dtypes` type as a labelled blob even
-            where HDF5 has a number type for it. The stock legacy optimizers
-            can read nothing else.
+            where HDF5 has a number type for it. The legacy optimizers of older
+            releases can read nothing else.
 
     Returns:
         The new `h5py.Dataset`.

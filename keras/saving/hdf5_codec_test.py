@@ -305,7 +305,7 @@ class FileTypeTest(CodecTestCase):
         np.testing.assert_array_equal(seen, value.astype("float32"))
 
     def test_legacy_reader_can_ask_for_bfloat16(self):
-        # Stock legacy optimizers read their slots like this.
+        # Older releases read the slots of legacy optimizers like this.
         value = bit_patterns("bfloat16")
         dataset = hdf5_codec.write(self.file, "w", value, opaque=True)
         self.assertIdentical(np.asarray(dataset, dtype=BFLOAT16), value)

@@ -20,8 +20,8 @@ def load_subset_weights_from_hdf5_group(f):
 
 
 def save_optimizer_weights_to_hdf5_group(hdf5_group, optimizer):
-    # Only the legacy optimizers have `weights`. Their stock loader takes a
-    # bfloat16 slot as a blob and nothing else.
+    # Only the legacy optimizers have `weights`. Older releases load a bfloat16
+    # slot of theirs from a blob and from nothing else.
     legacy = hasattr(optimizer, "weights")
     variables = optimizer.weights if legacy else optimizer.variables()
     if not variables:

@@ -3,7 +3,7 @@
 """The state of optimizers in files, beyond the variables they list.
 
 A dynamic loss scale adapts while a model trains. Its optimizer does not list
-it among its variables, and the stock releases refuse a file with more variables
+it among its variables, and older releases refuse a file with more variables
 than an optimizer has. In an HDF5 file it is therefore stored as attributes of
 the optimizer's group, which they do not look at.
 """
@@ -95,7 +95,7 @@ def save(optimizer, store):
     """Writes the whole state of an optimizer.
 
     Args:
-        optimizer: Optimizer of the kind that Keras 2.11 began with.
+        optimizer: Optimizer, but not a legacy one.
         store: Mapping to write into, see `hdf5_codec.VariableStore`.
     """
     for i, value in enumerate(backend.batch_get_value(optimizer.variables())):
@@ -107,7 +107,7 @@ def load(optimizer, store):
     """Restores what `save` wrote, or warns that it is not possible.
 
     Args:
-        optimizer: Optimizer of the kind that Keras 2.11 began with.
+        optimizer: Optimizer, but not a legacy one.
         store: Mapping to read from, see `hdf5_codec.VariableStore`.
     """
     values = _values(store)
@@ -150,7 +150,7 @@ class LegacyOptimizerState:
     def load_own_variables(self, store):
         values = _values(store) + read_loss_scale(store)
         if not values:
-            # An optimizer that had made no step, or a file of a stock release.
+            # An optimizer that had made no step, or a file of an older release.
             _warn(self._optimizer, "the file has none")
             return
         self._optimizer._create_all_weights(self._model.trainable_variables)
@@ -159,8 +159,9 @@ class LegacyOptimizerState:
         except ValueError as error:
             _warn(self._optimizer, error)
 
-    # Their names in Keras 2.12.
+    # graft: keras==2.12.*
     _save_own_variables = save_own_variables
+    # graft: keras==2.12.*
     _load_own_variables = load_own_variables
 
 
