@@ -304,7 +304,8 @@ def build_changes(
     files = BuildFiles(texts, root)
     for path in sorted(changes):
         files.declare(path, tests)
-    for path in sorted(changes):
+    # Tests come last, when it is known what the whole package has.
+    for path in sorted(changes, key=lambda x: (x.endswith("_test.py"), x)):
         before = imports((read(path) or b"").decode())
         files.depend(path, imports(changes[path].decode()) - before)
     after = {f"{package}/BUILD": t for package, t in files.texts.items()}

@@ -11,6 +11,7 @@ from small_upstream import TABLE
 from small_upstream import write_files
 from small_upstream import write_upstream_wheel
 
+from graft import cli
 from graft.project import Project
 from graft.releases import Table
 from graft.review import Reviewed
@@ -64,3 +65,10 @@ def project(tmp_path, monkeypatch, wheels, package):
 @pytest.fixture
 def release(project):
     return project.table.release("tf_keras==2.21.0")
+
+
+@pytest.fixture
+def command_line(project, monkeypatch):
+    """Lets the command line see the small project."""
+    monkeypatch.setattr(cli, "Project", lambda find_links: project)
+    return project

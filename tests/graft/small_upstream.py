@@ -3,6 +3,9 @@
 import textwrap
 import zipfile
 
+from click.testing import CliRunner
+
+from graft import cli
 from graft.overlay import parse_file
 from graft.releases import Target
 from graft.transform import graft
@@ -101,6 +104,12 @@ def add_to_overlay(project, files):
     """Writes overlay files, by their paths below keras/, into a part."""
     write_files(project.directory, files)
     project.table.parts["reading"] += [f"keras/{path}" for path in files]
+
+
+def command(project, *words):
+    """Runs the command line; see the fixture `command_line`."""
+    main = ["--find-links", project.find_links[0], "--overlay"]
+    return CliRunner().invoke(cli.main, [*main, str(project.directory), *words])
 
 
 def write_upstream_wheel(directory, version, files):

@@ -5,16 +5,14 @@ import sys
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 from small_upstream import CODEC
 from small_upstream import STORE
 from small_upstream import add_to_overlay
+from small_upstream import command
 from small_upstream import write_files
 from small_upstream import write_upstream_wheel
 
-from graft import cli
 from graft import errors
-from graft import pull_request
 from graft.overlay import load
 from graft.project import Project
 from graft.releases import Table
@@ -161,73 +159,6 @@ def test_shared_module_goes_into_both_lines(project, release):
     assert keras_3.path(codec.relative) == "keras/src/saving/codec.py"
 
 
-@pytest.fixture
-def clone(tmp_path, project, package):
-    directory = tmp_path / "clone"
-    store = STORE.format(root="tf_keras")
-    version = '__version__ = "2.21.0"\n'
-    write_files(
-        directory,
-        {"tf_keras/__init__.py": version, "tf_keras/saving/store.py": store},
-    )
-    git(directory, "init", "-q")
-    commit(directory)
-    return directory
-
-
-def git(directory, *words):
-    identity = ["-c", "user.name=a", "-c", "user.email=a@b"]
-    subprocess.run(["git", *identity, *words], cwd=directory, check=True)
-
-
-def commit(directory):
-    git(directory, "add", "-A")
-    git(directory, "commit", "-qm", "x")
-
-
-def test_apply_twice(project, clone):
-    written = pull_request.apply(clone, project)
-    assert written == [
-        "tf_keras/saving/codec.py",
-        "tf_keras/saving/codec_test.py",
-        "tf_keras/saving/store.py",
-    ]
-    store = (clone / "tf_keras/saving/store.py").read_text()
-    assert "from tf_keras.saving import codec\n" in store
-    assert "fork" not in store
-    assert pull_request.apply(clone, project) == []
-    commit(clone)
-    assert pull_request.apply(clone, project) == []
-
-
-def test_dirty_checkout(project, clone):
-    (clone / "tf_keras/__init__.py").write_text("x = 1\n")
-    with pytest.raises(errors.CheckoutError, match="tf_keras/__init__.py"):
-        pull_request.apply(clone, project)
-
-
-def test_checkout_with_another_overlay_applied(project, clone):
-    pull_request.apply(clone, project)
-    with open(clone / "tf_keras/saving/codec.py", "a") as file:
-        file.write("x = 1\n")
-    with pytest.raises(errors.CheckoutError, match="saving/codec.py"):
-        pull_request.apply(clone, project)
-
-
-def test_wrong_checkout(project, tmp_path):
-    git(tmp_path, "init", "-q")
-    with pytest.raises(errors.CheckoutError, match="no git checkout of Keras"):
-        pull_request.apply(tmp_path, project)
-
-
-def test_checkout_with_an_unknown_body(project, clone):
-    store = clone / "tf_keras/saving/store.py"
-    store.write_text(store.read_text().replace("load(path)", "load(0)"))
-    commit(clone)
-    with pytest.raises(errors.NotReviewedError, match="store.py: read"):
-        pull_request.apply(clone, project)
-
-
 def test_command_line_shows_errors_without_traceback():
     run = subprocess.run(
         [sys.executable, "-m", "graft", "tree", "keras==9.9.9", "nowhere"],
@@ -236,19 +167,6 @@ def test_command_line_shows_errors_without_traceback():
     )
     assert run.returncode == 1
     assert run.stderr.startswith("Error: keras==9.9.9 is not in")
-
-
-def graft(project, *words):
-    """Runs the command line on a project."""
-    main = ["--find-links", project.find_links[0], "--overlay"]
-    return CliRunner().invoke(cli.main, [*main, str(project.directory), *words])
-
-
-@pytest.fixture
-def command_line(project, monkeypatch):
-    """Lets the command line see the small project."""
-    monkeypatch.setattr(cli, "Project", lambda find_links: project)
-    return project
 
 
 def test_commands(command_line, tmp_path):
@@ -262,7 +180,7 @@ def test_commands(command_line, tmp_path):
         (["tree", release, str(tree)], "2 files grafted\n"),
         (["wheel", release, "-o", str(tmp_path)], "+bf16.1-py2.py3"),
     ):
-        result = graft(command_line, *words)
+        result = command(command_line, *words)
         assert shown in result.output
         assert result.exit_code == 0
     (path,) = filter(Path.is_file, tests.rglob("*"))
@@ -274,19 +192,19 @@ def test_commands(command_line, tmp_path):
 def test_new_release_is_reviewed_and_added(command_line, wheels, package):
     package["tf_keras/src/saving/store.py"] += "\n\nx = 1\n"
     wheel = write_upstream_wheel(wheels, "2.22.0", package)
-    assert graft(command_line, "check", "tf_keras==2.22.0").exit_code == 1
-    result = graft(command_line, "review", "tf_keras==2.22.0", "--accept")
+    assert command(command_line, "check", "tf_keras==2.22.0").exit_code == 1
+    result = command(command_line, "review", "tf_keras==2.22.0", "--accept")
     assert "0 bodies to review" in result.output
     digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
     table = Table(command_line.table.path)
     assert table.release("tf_keras==2.22.0").sha256 == digest
-    assert graft(command_line, "check", "tf_keras==2.22.0").exit_code == 0
+    assert command(command_line, "check", "tf_keras==2.22.0").exit_code == 0
 
 
 def test_review_goes_on_after_a_wrong_file(command_line):
     add_to_overlay(command_line, {"a.py": "def f():\n    pass\n"})
     command_line.reviewed.entries = {}
-    result = graft(command_line, "review", "--accept")
+    result = command(command_line, "review", "--accept")
     assert result.exit_code == 1
     assert "a.py has no upstream module" in result.output
     assert command_line.reviewed.entries["keras/saving/store.py"]["read"]
