@@ -1,6 +1,6 @@
 """The real overlay on real checkouts, which GRAFT_CHECKOUTS names.
 
-    GRAFT_CHECKOUTS=../keras:../tf-keras pytest tests/graft/test_checkouts.py
+GRAFT_CHECKOUTS=../keras:../tf-keras pytest tests/graft/test_checkouts.py
 """
 
 import os
