@@ -56,6 +56,7 @@ READER_TEST = re.compile(r"test_opens\[(.+)\]")
 # Which tests make up a column: test classes, or modules of tests/.
 COLUMNS = {
     "models": (
+        "LargeModelsTest",
         "ModelRoundTripTest",
         "SpecialValuesTest",
         "CrossPrecisionTest",

@@ -445,6 +445,14 @@ class ModelRoundTripTest(ModelsTestCase):
             "output", outputs, test_utils.outputs_of(loaded, inputs)
         )
 
+
+class LargeModelsTest(ModelsTestCase):
+    @classmethod
+    def tearDownClass(cls):
+        # What they leave behind would slow every `clear_session` down.
+        large_models.cache_clear()
+        super().tearDownClass()
+
     @parameterized.named_parameters(
         (f"{name}_{route}", name, policy, route)
         for name, policy in [
