@@ -225,16 +225,22 @@ class Table:
             yield self.release(text)
 
     def add(self, release: Release) -> None:
-        """Adds a row, below the last of the same distribution."""
+        """Adds a row, below those of the same distribution's older releases."""
         if str(release) in self.data["wheels"]:
             return
         self.data["wheels"][str(release)] = release.sha256
         lines = self.path.read_text(encoding="utf-8").splitlines()
-        start = f'"{release.name}=='
-        rows = [i for i, line in enumerate(lines) if line.startswith(start)]
+        older = [i for i, x in enumerate(lines) if _is_older(x, release)]
         row = f'"{release}" = "{release.sha256}"'
-        lines.insert(rows[-1] + 1 if rows else len(lines), row)
+        lines.insert(older[-1] + 1 if older else len(lines), row)
         self.path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _is_older(row: str, release: Release) -> bool:
+    name, _, rest = row.removeprefix('"').partition("==")
+    if name != release.name:
+        return False
+    return Version(rest.partition('"')[0]) < Version(release.version)
 
 
 def parse(text: str) -> tuple[str, str]:

@@ -65,7 +65,11 @@ def test_added_release_stays(tmp_path):
     table = Table(path)
     table.add(table.describe("tf_keras", "2.22.0", "0" * 64))
     table.add(table.describe("keras", "3.16.0", "1" * 64))
+    table.add(table.describe("keras", "3.15.9", "2" * 64))
     again = Table(path)
+    names = [str(release) for release in again]
+    first = names.index("keras==3.15.1")
+    assert names[first + 1 : first + 3] == ["keras==3.15.9", "keras==3.16.0"]
     assert again.release("tf_keras==2.22.0").sha256 == "0" * 64
     assert again.release("keras==3.16.0").root == "keras.src"
-    assert len(list(again)) == len(list(Table())) + 2
+    assert len(names) == len(list(Table())) + 3

@@ -7,6 +7,13 @@ from graft.project import Project
 PROJECT = Project()
 
 
+def test_listed_files_are_there():
+    paths = [file.path for file in PROJECT.overlay(tests=True)]
+    listed = {p for files in PROJECT.table.parts.values() for p in files}
+    assert listed == set(paths)
+    assert PROJECT.table.new <= listed
+
+
 @pytest.mark.releases
 @pytest.mark.parametrize("release", list(PROJECT.table), ids=str)
 def test_release_can_be_grafted(release):
