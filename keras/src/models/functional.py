@@ -1,4 +1,4 @@
-# graft: keras<3.3
+# graft: keras<3.6
 class Functional:
     def compute_output_spec(self, inputs, training=None, mask=None):
         # A model that was loaded has a list even of a single output.
