@@ -68,7 +68,7 @@ class Project:
             errors: Takes what is wrong, see `review.bodies`.
             paths: The overlay's files to look at, all of them by default.
         """
-        files = self.overlay(tests=True)
+        files = self.overlay(tests=isinstance(target, Checkout))
         files = [f for f in files if not paths or f.path in paths]
         return bodies(self._reader(target), target, files, errors)
 

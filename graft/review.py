@@ -90,7 +90,7 @@ class Reviewed:
             path: {
                 name: digests
                 for name, digests in names.items()
-                # No wheel has upstream's tests.
+                # Upstream's tests are reviewed in checkouts only.
                 if (path, name) in replaced or path.endswith(TESTS)
             }
             for path, names in self.entries.items()
@@ -137,11 +137,9 @@ def bodies(
         return guard
 
     for file in overlay:
-        source = read(target.path(file.relative))
-        # Wheels lack upstream's tests.
-        absent = file.is_test and source is None
-        if file.new or absent or not file.serves(target):
+        if file.new or not file.serves(target):
             continue
+        source = read(target.path(file.relative))
         try:
             grafted(file, source, target, guard_for)
         except GraftError as error:

@@ -46,12 +46,12 @@ def graft_tree(
     """
     changes: dict[str, bytes] = {}
     for file in overlay:
+        # Few wheels have upstream's tests, and those do not matter there.
+        unwanted = file.is_test and not file.new and not pull_request
+        if unwanted or not file.serves(target):
+            continue
         path = target.path(file.relative)
         source = read(path)
-        # Wheels lack upstream's tests; changes to them have nowhere to go.
-        misses = file.is_test and not file.new and source is None
-        if not file.serves(target) or (misses and not pull_request):
-            continue
         module = grafted(file, source, target, guard_for)
         if module is None:
             continue

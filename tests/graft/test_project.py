@@ -43,6 +43,19 @@ def test_wheels_leave_tests_out(project, release):
     assert "tf_keras/src/saving/codec_test.py" not in changes
 
 
+def test_upstreams_tests_in_a_wheel_stay(project, wheels, package):
+    path = "tf_keras/src/saving/store_test.py"
+    add_to_overlay(project, {"saving/store_test.py": "def f():\n    pass\n"})
+    wheel = write_upstream_wheel(wheels, "2.21.0", {**package, path: "x = 1\n"})
+    digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    project.table.data["wheels"]["tf_keras==2.21.0"] = digest
+    release = project.table.release("tf_keras==2.21.0")
+    files = project.files(release)
+    assert path in files
+    assert path not in project.changes(release, files, tests=True)
+    assert "saving/store_test.py" not in str(project.bodies(release))
+
+
 def replace_in_store(project, wheels, before, after):
     """Lets upstream publish another body under the same version."""
     assert before in STORE

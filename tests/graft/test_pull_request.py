@@ -252,7 +252,7 @@ def test_replaced_tests_are_reviewed_too(command_line, clone):
     commit(clone)
     refused(errors.NotReviewedError, "store_test.py: t", clone, command_line)
     command(command_line, "review", str(clone), "--accept")
-    # No wheel has upstream's tests; a complete review keeps what was accepted.
+    # A complete review is one of wheels, and keeps what was accepted.
     command(command_line, "review", "--accept")
     assert f"tf_keras/{path}" in apply(clone, command_line)
     assert apply(clone, command_line) == []
