@@ -1,4 +1,3 @@
-# graft: keras>=3.4
 class LoadWeightsTests:
     def test_load_weights(self, save_format, source_dtype, dest_dtype):
         """Weights of each dtype load into a model of each other one."""
